@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from cases import CASES, FORBIDDEN, ROOT, Case, Lie, Stage, free_port  # noqa: F401 (client.py)
+from cases import CASES, FORBIDDEN, ROOT, Case, Lie, Stage, reserve_port  # noqa: F401 (client.py)
 from nginx import Nginx, cpu
 
 # Its buffers hold the bodies and answers of all cases, so that it writes none to a file.
@@ -34,7 +34,7 @@ class Comparison:
     """nginx with the same work and no checks."""
 
     def __init__(self, stage: Stage, folder: pathlib.Path):
-        self.port, case = free_port(), stage.case
+        self.port, case = reserve_port(), stage.case
         certificate = CERTIFICATE.format(folder=stage.gateway.data / "tls") if case.is_tls else ""
         self.nginx = Nginx(folder, "proxy", PROXY.format(
             backend=stage.backend.port, port=self.port, ssl="ssl" if case.is_tls else "", certificate=certificate,

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "Tests/Support"))
 
 from gateway import Gateway  # noqa: E402
 from person import Person  # noqa: E402
-from ports import free_port  # noqa: E402
+from ports import reserve_port  # noqa: E402
 from signing import decode_secret  # noqa: E402
 from unsealing import ROOT as SESSION_ROOT  # noqa: E402
 from unsealing import SIGNING_KEY, device_keys, request_key, vault  # noqa: E402
@@ -30,7 +30,7 @@ class Backend:
     """The backend, which checks requests and counts them (backend.c)."""
 
     def __init__(self, binary: pathlib.Path = BACKEND):
-        self.port = free_port()
+        self.port = reserve_port()
         self.process = subprocess.Popen([binary, str(self.port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert self.process.stdout.readline() == b"listening\n", self.process.stderr.read()
 

@@ -45,7 +45,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         certificate(folder)
-        plain, tls = bench.free_port(), bench.free_port()
+        plain, tls = bench.reserve_port(), bench.reserve_port()
         nginx = bench.Nginx(folder, "client", SERVER.format(folder=folder, plain=plain, tls=tls))
         try:
             for url in (f"http://localhost:{plain}", f"https://localhost:{tls}"):

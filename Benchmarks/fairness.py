@@ -29,7 +29,7 @@ from attackers import Attack, Attackers, Probe, Target, build_tools, ordinary_re
 from attacks import ATTACKS  # noqa: E402
 from attacked import RATE, AttackedGateway, Places, failures, measure  # noqa: E402
 from nginx import Nginx  # noqa: E402
-from ports import free_port  # noqa: E402
+from ports import reserve_port  # noqa: E402
 from signing import ReleaseKey  # noqa: E402
 
 # Milliseconds.
@@ -60,7 +60,7 @@ class Comparison:
     """nginx as a proxy with the same number of loops."""
 
     def __init__(self, folder: pathlib.Path, backend: int, is_tls: bool, certificate: pathlib.Path):
-        self.port = free_port()
+        self.port = reserve_port()
         lines = (
             f"ssl_certificate {certificate}/certificate.pem; ssl_certificate_key {certificate}/key.pem;"
             if is_tls
@@ -171,7 +171,7 @@ def main() -> None:
     build_tools()
     rows: list[dict] = []
     with tempfile.TemporaryDirectory(dir=ROOT / ".build") as name:
-        folder, port = pathlib.Path(name), free_port()
+        folder, port = pathlib.Path(name), reserve_port()
         backend = Nginx(folder, "backend", BACKEND.format(backend=port), pinned(1, first=True))
         try:
             chosen = [attack for attack in ATTACKS if not options.attack or attack.name in options.attack]

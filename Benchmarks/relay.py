@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 from bench import Comparison, system_calls
-from cases import CASES, ROOT, Lie, Stage, free_port
+from cases import CASES, ROOT, Lie, Stage, reserve_port
 from nginx import cpu
 
 SOURCES, BINARY = ROOT / "Benchmarks/Relay", ROOT / ".build/bench/relay"
@@ -47,7 +47,7 @@ class Relay:
     """A relay on one engine, a child of this process."""
 
     def __init__(self, engine: str, backend: int, work: int):
-        self.port = free_port()
+        self.port = reserve_port()
         command = [BINARY, engine, *map(str, (self.port, backend, work))]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
         if self.process.stdout.readline() != b"listening\n":

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 import needs
+import processes
 from backend import Backend
 from gateway import BINARY, Gateway
 from postgres import Postgres
@@ -19,6 +20,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not pathlib.Path(BINARY).is_file():
         pytest.exit(f"{BINARY} is not there; script/setup builds it", returncode=3)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    owner = processes.Owner()
+    # Finalizers run in reverse order: the fixture's own teardown comes first.
+    fixturedef.addfinalizer(owner.end)
+    with owner:
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    owner = processes.Owner()
+    try:
+        with owner:
+            yield
+    finally:
+        owner.end()
 
 
 NOTES: list[str] = []

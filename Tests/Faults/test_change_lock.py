@@ -5,8 +5,10 @@ import subprocess
 
 import pytest
 
-from nodes import Cluster, sent, wait_until
+import processes
+from nodes import Cluster, sent
 from postgres import Postgres, programs
+from waiting import until
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
@@ -22,11 +24,11 @@ def test_a_node_goes_on_after_it_waited_for_the_lock(server, tmp_path):
     with Cluster(tmp_path, server.create("locked"), (), accounts=1) as cluster:
         with cluster.nodes[0].connect() as line:
             cluster.logged_in(line)
-            holder = subprocess.Popen(
+            holder = processes.start(
                 [*server.as_user, str(server.bin / "psql"), "-h", str(server.folder), "-p", str(server.port), "-U", "postgres", "-d",
                  "locked", "-XAtq", "-c", "BEGIN; SELECT number FROM countersign.writing FOR UPDATE; SELECT pg_sleep(7); COMMIT"],
                 cwd=server.folder, stdout=subprocess.DEVNULL)
-            wait_until(lambda: server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(7)%'") != "0", 5, "no lock")
+            until(lambda: server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(7)%'") != "0", "no lock")
             assert sent(line, cluster.login()).status == 503
             holder.wait(20)
-            wait_until(lambda: sent(line, cluster.login()).status == 200, 10, "the node takes no changes any more")
+            until(lambda: sent(line, cluster.login()).status == 200, "the node takes no changes any more")

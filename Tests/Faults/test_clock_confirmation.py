@@ -3,12 +3,12 @@ that within minutes; what was admitted by the wrong clock stays refused when rea
 running server and on a stopped one, is recorded, and is asked for by name in the log."""
 
 import json
-import time
 
 import pytest
 
 from clock import Clock
 from gateway import Gateway, run
+from waiting import until
 
 YEAR = 365 * 86_400
 
@@ -30,10 +30,7 @@ class Place:
 
     def becomes(self, code: str) -> None:
         """The main thread follows the clock every two seconds."""
-        deadline = time.monotonic() + 10
-        while (found := self.code(self.request())) != code:
-            assert time.monotonic() < deadline, found
-            time.sleep(0.2)
+        until(lambda: self.clock.advance(0.2) or self.code(self.request()) == code, lambda: f"not {code}")
 
     def boots(self) -> None:
         """As if the machine had been restarted: the file bears the id of another boot."""
@@ -68,10 +65,7 @@ def test_a_confirmation_ends_it_and_nothing_comes_back(place, runs):
     assert place.code(wrong) == "accepted"
     place.clock.jumps(0)
     assert place.code(place.request()) == "unavailable"
-    deadline = time.monotonic() + 10
-    while "confirm-clock" not in place.gateway.log_path.read_text():
-        assert time.monotonic() < deadline, "the log does not name the command"
-        time.sleep(0.2)
+    until(lambda: "confirm-clock" in place.gateway.log_path.read_text(), "the log does not name the command")
     status = place.status()
     assert status["is_far_ahead"] and status["floor_ahead"] > YEAR / 2
     if not runs:

@@ -6,11 +6,11 @@ import os
 import pathlib
 import socket
 import stat
-import time
 
 import pytest
 
 from gateway import Gateway
+from waiting import until
 
 
 @pytest.fixture
@@ -53,9 +53,7 @@ def descriptors(gateway: Gateway) -> int:
 def test_descriptors_that_nobody_asked_for_are_closed(front, count):
     front.start()
     # It listens there a moment after it says that it listens for clients.
-    deadline = time.monotonic() + 10
-    while not (front.data / "control").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: (front.data / "control").exists())
 
     def send(passed: int) -> None:
         folder = os.open(front.data, os.O_RDONLY | os.O_DIRECTORY)
@@ -72,7 +70,5 @@ def test_descriptors_that_nobody_asked_for_are_closed(front, count):
     before = descriptors(front)
     for _ in range(20):
         send(count)
-    deadline = time.monotonic() + 5
-    while descriptors(front) > before + 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: descriptors(front) <= before + 2)
     assert descriptors(front) <= before + 2

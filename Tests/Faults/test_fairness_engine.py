@@ -1,6 +1,7 @@
 """The engine is fair before anyone is known: no connection or address holds a loop, all slots, all memory for bodies or
 all descriptors; SIGTERM and deadlines run during an attack; and what an answer announces of its connection is done."""
 
+import contextlib
 import json
 import re
 import select
@@ -15,8 +16,10 @@ import urllib.request
 import pytest
 
 from backend import Backend, Seen
+from clock import Clock
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
+from waiting import HANGS, until
 from wire import Closed, Connection, Reader
 
 MIB = 1 << 20
@@ -28,7 +31,7 @@ class Measured(Gateway):
     server."""
 
     def __init__(self, folder, *options: object, **more):
-        self.admin_port = free_port()
+        self.admin_port = reserve_port()
         super().__init__(folder, "--workers", 1, "--admin", f"127.0.0.1:{self.admin_port}", "--deadline-drain", 2,
                          *options, **more)
 
@@ -105,10 +108,7 @@ class Hogs:
                     del left[sock]
 
     def wait_until_served(self, seconds: float = 10) -> None:
-        deadline = time.monotonic() + seconds
-        while self.read < 200_000:
-            assert time.monotonic() < deadline, f"the attack does not come about: {self.read} bytes were answered"
-            time.sleep(0.05)
+        until(lambda: self.read >= 200_000, lambda: f"the attack does not come about: {self.read} bytes were answered")
 
 
 def elapsed(action) -> float:
@@ -132,10 +132,9 @@ def test_pipelining_hogs_do_not_hold_the_loop(tmp_path, tls, count):
                 assert probe.answer().status == 200
 
             before, waits, health = hogs.read, [], []
-            deadline = time.monotonic() + 20
             # On a busy machine the attackers' thread may not have its turn during many quick rounds.
             while hogs.read == before or len(waits) < 30:
-                assert time.monotonic() < deadline, f"the attack has ended: {hogs.ended} of {count} connections, {hogs.read} bytes"
+                assert hogs.ended < count, f"the attack has ended: {hogs.ended} of {count} connections, {hogs.read} bytes"
                 waits += [elapsed(ask) for _ in range(30)]
                 health += [elapsed(lambda: gateway.ask("/health")) for _ in range(20)]
             # In milliseconds without the attack; without the mend it takes until the attack ends.
@@ -167,9 +166,7 @@ def test_idle_connections_give_way(tmp_path, workers):
             connection.send(key.request())
             assert connection.answer().status == 200
         idle = [gateway.from_address(ATTACKER) for _ in range(300 - len(proven))]
-        deadline = time.monotonic() + 5
-        while gateway.metric("connections") < 300:
-            assert time.monotonic() < deadline, "the slots are not all taken"
+        until(lambda: gateway.metric("connections") >= 300, "the slots are not all taken")
         for _ in range(60):
             with gateway.from_address(ORDINARY, 5) as connection:
                 connection.send(key.request())
@@ -196,13 +193,14 @@ def test_an_address_has_a_limit_of_connections(tmp_path):
             connection.send(key.request())
             assert connection.answer().status == 200
         few.pop().sock.close()
-        deadline = time.monotonic() + 5
-        while True:
-            try:
+
+        def comes_back() -> bool:
+            with contextlib.suppress(OSError):
                 few.append(gateway.from_address(ATTACKER, 5))
-                break
-            except OSError:
-                assert time.monotonic() < deadline, "a place that became free is not given again"
+                return True
+            return False
+
+        until(comes_back, "a place that became free is not given again")
         for connection in few:
             connection.sock.close()
 
@@ -277,15 +275,14 @@ def test_few_descriptors(tmp_path):
             assert "RLIMIT_NOFILE" in gateway.log_path.read_text()
             for connection in strangers:
                 connection.sock.close()
-            deadline = time.monotonic() + 10
-            while True:
-                try:
-                    with gateway.from_address(OTHER, 2) as connection:
-                        connection.send(key.request())
-                        assert connection.answer().status == 200
-                        break
-                except (OSError, Closed):
-                    assert time.monotonic() < deadline, "it does not accept again"
+
+            def accepts() -> bool:
+                with contextlib.suppress(OSError, Closed), gateway.from_address(OTHER, 2) as connection:
+                    connection.send(key.request())
+                    return connection.answer().status == 200
+                return False
+
+            until(accepts, "it does not accept again")
             assert gateway.process.poll() is None
         finally:
             gateway.stop()
@@ -303,7 +300,7 @@ def test_running_out_of_descriptors_at_once(tmp_path):
             except OSError:
                 break
         assert len(strangers) > 5
-        time.sleep(5)
+        time.sleep(5)  # lint: the runtime starts what it has not yet started
         assert gateway.process.poll() is None, "it has died"
         for connection in strangers:
             connection.sock.close()
@@ -324,7 +321,8 @@ def test_the_soft_limit_of_descriptors_is_raised(tmp_path):
 
 
 def test_a_connection_has_an_age_and_a_number_of_requests(tmp_path):
-    with Measured(tmp_path, "--tls", "off", "--limit-keepalive-requests", 5, "--deadline-connection", 3) as gateway:
+    with Measured(tmp_path, "--tls", "off", "--limit-keepalive-requests", 5, "--deadline-connection", 3,
+                  clock=Clock(tmp_path)) as gateway:
         gateway.add_app("demo")
         key = gateway.add_release()
         with gateway.connect() as connection:
@@ -336,20 +334,20 @@ def test_a_connection_has_an_age_and_a_number_of_requests(tmp_path):
         with gateway.connect() as connection:
             connection.send(key.request())
             assert connection.answer().get("connection") is None
-            time.sleep(4.2)
+            gateway.clock.advance(4.2)
             connection.send(key.request())
             assert connection.answer().get("connection") == "close"
             assert connection.is_closed()
 
 
 class Large(Backend):
-    """Answers `/large` with 16 MiB, and `/events` with two lines that have six seconds between them."""
+    """Answers `/large` with 16 MiB, and `/events` with two lines, the second once it is let go."""
 
     def __init__(self) -> None:
+        self.go = threading.Event()
         super().__init__(self.serve_request)
 
-    @staticmethod
-    def serve_request(seen: Seen, sock: socket.socket) -> None:
+    def serve_request(self, seen: Seen, sock: socket.socket) -> None:
         if seen.target == "/large":
             sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (16 * MIB))
             for _ in range(16):
@@ -357,7 +355,7 @@ class Large(Backend):
         elif seen.target == "/events":
             sock.sendall(b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nTransfer-Encoding: chunked\r\n\r\n")
             sock.sendall(b"3\r\none\r\n")
-            time.sleep(6)
+            assert self.go.wait(HANGS)
             sock.sendall(b"3\r\ntwo\r\n0\r\n\r\n")
         else:
             sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -367,19 +365,20 @@ class Large(Backend):
 def test_a_slow_reader_is_cut(tmp_path, tls):
     """At 1 KiB/s a client makes progress with each second, and is cut all the same; silence of the backend is not its fault."""
     with Large() as backend, Measured(tmp_path, "--tls", tls, "--upstream", backend.url, "--limit-answer-rate", 65_536,
-                                      "--limit-answer-rate-window", 2) as gateway:
+                                      "--limit-answer-rate-window", 2, clock=Clock(tmp_path)) as gateway:
         gateway.add_app("demo")
         key = gateway.add_release()
         with gateway.from_address(ORDINARY) as slow, gateway.from_address(OTHER) as events:
             events.send(key.request(target="/events"))
             slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             slow.send(key.request(target="/large"))
-            deadline, read = time.monotonic() + 25, 0
+            read = 0
             while gateway.metric("slow_readers_cut_total") == 0:
-                assert time.monotonic() < deadline, f"it still sends, after {read} bytes"
                 read += len(slow.sock.recv(512))
-                time.sleep(0.5)
-            assert 0 < read < MIB
+                assert read < MIB, "it still sends"
+                gateway.clock.advance(0.5)
+            assert read > 0
+            backend.go.set()
             answer = events.answer()
             assert (answer.body, answer.get("date")) == (b"onetwo", "Sun, 06 Nov 1994 08:49:37 GMT")
             assert gateway.metric("slow_readers_cut_total") == 1

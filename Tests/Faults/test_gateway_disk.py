@@ -7,15 +7,16 @@ import errno
 import json
 import pathlib
 import threading
-import time
 
 import pytest
 
 from bearer import add_app, asked, bearing, login
+from clock import Clock
 from failing import Ext4, FailingDisk, needs_ext4, needs_mounts
 from gateway import Gateway, run
 from person import Person
 from till import Till
+from waiting import until
 from wire import Answer, Closed
 
 ACCOUNTS = 3
@@ -68,17 +69,16 @@ class People(threading.Thread):
         if said == "unavailable":
             assert answer.status == 503 and int(answer.get("retry-after")) > 0, answer
             self.refused += 1
-            time.sleep(0.02)
             return None
         assert said == "accepted", answer
         return json.loads(answer.body or b"{}")
 
-    def until(self, holds, wait: float = 60) -> None:
-        deadline = time.monotonic() + wait
-        while not holds(self):
+    def until(self, holds) -> None:
+        def does_hold() -> bool:
             assert self.is_alive() and not self.failures, self.failures
-            assert time.monotonic() < deadline, (len(self.sessions), self.refused)
-            time.sleep(0.02)
+            return holds(self)
+
+        until(does_hold, lambda: (len(self.sessions), self.refused))
 
     def stop(self) -> None:
         self.stopping.set()
@@ -118,7 +118,7 @@ def test_a_gateway_whose_disk_fails(tmp_path, error):
     disk = FailingDisk(tmp_path)
     with Till(tmp_path / "till.db") as till, \
             Gateway(tmp_path / "gateway", "--upstream", till.url, "--idempotency", "store", *generous(),
-                    environment=disk.environment) as gateway:
+                    environment=disk.environment, clock=Clock(tmp_path)) as gateway:
         add_app(gateway, ACCOUNTS)
         gateway.add_app("short", registration="open", token_lifetime="2s")
         person = Person(gateway, tmp_path / "alice", app="short").signs_up().logs_in()
@@ -130,7 +130,7 @@ def test_a_gateway_whose_disk_fails(tmp_path, error):
             assert paid.status == 201
             for one in people:
                 one.until(lambda one: len(one.sessions) > 5)
-            time.sleep(2.1)
+            gateway.clock.advance(2.1)
 
             disk.fails(error)
             before = [len(one.sessions) for one in people]

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import needs
+import processes
 from backend import Backend
 from gateway import Gateway
 
@@ -17,13 +18,13 @@ class PeekTrace:
 
     def __init__(self, pid: int, path: pathlib.Path):
         self.path = path
-        self.process = subprocess.Popen(["strace", "-f", "-e", "trace=recvfrom", "-o", str(path), "-p", str(pid)],
+        self.process = processes.start(["strace", "-f", "-e", "trace=recvfrom", "-o", str(path), "-p", str(pid)],
                                         stderr=subprocess.PIPE, text=True)
         # Says so when it is attached to the first of the threads; to the others right after.
         assert "attached" in self.process.stderr.readline()
 
     def __enter__(self):
-        time.sleep(0.5)
+        time.sleep(0.5)  # lint: strace attaches to the other threads
         return self
 
     def __exit__(self, *_):
@@ -61,10 +62,10 @@ def test_which_connection_is_asked(tmp_path, method, key, pause, asks):
 
             send("GET", "/first")
             # Until the loop has begun another turn, and the connection counts as watched.
-            time.sleep(0.05 + pause)
+            time.sleep(0.05 + pause)  # lint: the connection counts as watched after a turn
             calls, peeks = trace.counts()
             send(method, "/second", fields=fields)
-            time.sleep(0.1)
+            time.sleep(0.1)  # lint: strace writes what it has seen
             more, asked = trace.counts()
         assert more > calls, "strace saw nothing of the request"
         assert asked - peeks == asks

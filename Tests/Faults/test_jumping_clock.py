@@ -11,6 +11,7 @@ from clock import Clock
 from full import sampled
 from gateway import Gateway
 from person import PASSWORD, Person
+from waiting import until
 
 SHIFTS = {"+1s": 1, "-1s": -1, "+5m": 300, "-5m": -300, "+1h": 3_600, "-1h": -3_600, "-1d": -86_400}
 WINDOW, LIFETIME = 60, 7_200
@@ -61,19 +62,18 @@ class Place:
             done = person.run(command, *arguments, stdin=stdin)
             if "too-many-attempts" in done.err:
                 # What was counted before the clock was set back counts as if it were new, and is waited for once.
-                time.sleep(1)
+                self.clock.advance(1)
             elif "unavailable" not in done.out + done.err:
                 break
         assert done.returncode == 0, done.err
 
     def codes(self, path: str) -> list[str]:
         """What the log says of requests for the path, the last of which was let in."""
-        deadline = time.monotonic() + 5
-        while True:
-            found = [event["code"] for event in self.gateway.events() if event.get("path") == path]
-            if "ok" in found or time.monotonic() > deadline:
-                return found
-            time.sleep(0.05)
+        def found() -> list[str]:
+            return [event["code"] for event in self.gateway.events() if event.get("path") == path]
+
+        until(lambda: "ok" in found(), found)
+        return found()
 
     def renewed(self, login_token: str) -> tuple[str, dict]:
         body = json.dumps({"login_token": login_token}).encode()
@@ -171,7 +171,7 @@ def test_nobody_waits_for_yesterdays_clock(jumping):
     waited = 0
     while (said := jumping.logs_in("user-1")[0]) == "too-many-attempts":
         # As `Retry-After` says: both limits grow by one each second.
-        time.sleep(1)
+        jumping.clock.advance(1)
         waited += 1
         assert waited < 10, "he is told to wait again and again"
     assert said == "accepted" and waited > 0
@@ -184,7 +184,7 @@ def test_the_session_of_a_day_ago_is_renewed(jumping, tmp_path):
     for _ in range(10):
         if alice.run("login", "--account", alice.name, "--password-stdin", stdin=PASSWORD).returncode == 0:
             break
-        time.sleep(1.1)
+        jumping.clock.advance(1.1)
     assert alice.status("--offline")["epoch"] == 0
     jumping.jumps(0)
     jumping.does(alice, "request", "/hello")

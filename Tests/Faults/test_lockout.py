@@ -139,7 +139,7 @@ def owners(gateway: Gateway, tmp_path, known: Person, *, new_device: bool = True
 def test_one_address_keeps_nobody_out(gateway, tmp_path, is_long, solves):
     known = Person(gateway, tmp_path / "known", "alice").signs_up().logs_in()
     with Attack(gateway, "alice", ["127.0.0.2"], solves=solves) as attack:
-        time.sleep(60 if is_long else 8)
+        time.sleep(60 if is_long else 8)  # lint: an attack that lasts
         took = owners(gateway, tmp_path, known)
     print(took, dict(attack.counts))
     assert max(took.values()) < SECONDS, took
@@ -154,7 +154,7 @@ def test_a_thousand_addresses_keep_nobody_out_who_does_the_work(gateway, tmp_pat
     known = Person(gateway, tmp_path / "known", "alice").signs_up().logs_in()
     sources = [f"127.0.{high}.{low}" for high in range(10, 14) for low in range(1, 251)]
     with Attack(gateway, "alice", sources if is_long else sources[:100]) as attack:
-        time.sleep(60 if is_long else 8)
+        time.sleep(60 if is_long else 8)  # lint: an attack that lasts
         took = owners(gateway, tmp_path, known)
     print(took, dict(attack.counts))
     assert max(took.values()) < SECONDS, took
@@ -167,7 +167,7 @@ def test_many_addresses_that_work_reach_a_hard_bound(gateway, tmp_path, is_long)
     known = Person(gateway, tmp_path / "known", "alice").signs_up().logs_in()
     sources = [f"127.0.{high}.{low}" for high in range(10, 14) for low in range(1, 251)]
     with Attack(gateway, "alice", sources if is_long else sources[:20], solves=True) as attack:
-        time.sleep(60 if is_long else 8)
+        time.sleep(60 if is_long else 8)  # lint: an attack that lasts
         took = owners(gateway, tmp_path, known, new_device=False)
     print(took, dict(attack.counts))
     assert max(took.values()) < SECONDS, took

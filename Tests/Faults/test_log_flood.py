@@ -9,7 +9,8 @@ import urllib.request
 import pytest
 
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
+from waiting import until
 from wire import Connection
 
 FLOOD = 20_000
@@ -18,7 +19,7 @@ ATTACKER, OTHER = "127.0.0.2", "127.0.0.3"
 
 @pytest.fixture
 def admin_port() -> int:
-    return free_port()
+    return reserve_port()
 
 
 @pytest.fixture
@@ -112,10 +113,7 @@ def test_counts_are_told_when_the_window_is_over_and_all_is_quiet(tmp_path):
         gateway.add_app("demo")
         gateway.key = gateway.add_release()
         assert flood(gateway, unsigned(gateway), 300) == [401] * 300
-        deadline = time.monotonic() + 10
-        while (len(lines(gateway, ATTACKER, "unsigned")) + left_out(gateway)[ATTACKER, "unsigned"] < 300
-               and time.monotonic() < deadline):
-            time.sleep(0.1)
+        until(lambda: len(lines(gateway, ATTACKER, "unsigned")) + left_out(gateway)[ATTACKER, "unsigned"] >= 300)
         assert left_out(gateway)[ATTACKER, "unsigned"] > 0
         assert len(lines(gateway, ATTACKER, "unsigned")) + left_out(gateway)[ATTACKER, "unsigned"] == 300
 

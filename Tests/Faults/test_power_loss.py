@@ -5,11 +5,12 @@ import concurrent.futures
 import json
 import pathlib
 import signal
-import time
 import uuid
 
+from clock import Clock
 from failing import needs_mounts
 from gateway import Gateway
+from waiting import until
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOUNT = ("unshare", "-m", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"')
@@ -28,7 +29,7 @@ def power_is_lost(tmp_path: pathlib.Path, file: str) -> None:
     boots = [tmp_path / "boot-1", tmp_path / "boot-2"]
     for boot in boots:
         boot.write_text(f"{uuid.uuid4()}\n")
-    gateway = Gateway(tmp_path).start(prefix=(*MOUNT, str(boots[0])))
+    gateway = Gateway(tmp_path, clock=Clock(tmp_path)).start(prefix=(*MOUNT, str(boots[0])))
     seen = f"/proc/{gateway.process.pid}/root{BOOT_ID}"
     with open(seen, encoding="ascii") as boot_id:
         assert boot_id.read() == boots[0].read_text(), "the server does not see the other boot id"
@@ -51,11 +52,5 @@ def power_is_lost(tmp_path: pathlib.Path, file: str) -> None:
         answer = gateway.send(request)
         assert json.loads(answer.body)["code"] in {"replayed", "stale", "unavailable"}, answer
     # It opens by itself once signatures are newer than the opening and the window.
-    deadline, statuses = time.monotonic() + 130, []
-    while time.monotonic() < deadline:
-        statuses.append(gateway.send(key.request()).status)
-        if statuses[-1] == 200:
-            break
-        time.sleep(0.5)
-    assert statuses[-1] == 200, "it never opens again"
+    until(lambda: gateway.clock.advance(1) or gateway.send(key.request()).status == 200, "it never opens again")
     assert gateway.stop() == 0

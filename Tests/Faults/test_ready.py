@@ -6,7 +6,6 @@ import errno
 import json
 import socket
 import threading
-import time
 import urllib.error
 import urllib.request
 
@@ -14,18 +13,20 @@ import pytest
 
 from authority import Authority
 from backend import Backend, ok
+from clock import Clock
 from failing import FailingDisk, needs_mounts
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from tls_backend import TLSBackend
+from waiting import until
 
 
 class Ready(Gateway):
     """A gateway whose admin listener is on."""
 
     def __init__(self, folder, *options: object, **others):
-        self.admin_port = free_port()
-        super().__init__(folder, "--tls", "off", *options, **others)
+        self.admin_port = reserve_port()
+        super().__init__(folder, "--tls", "off", *options, clock=Clock(folder), **others)
 
     def command(self, *options: object) -> list[str]:
         return super().command(*options, "--admin", f"127.0.0.1:{self.admin_port}")
@@ -44,17 +45,15 @@ class Ready(Gateway):
         assert all(reason["detail"] for reason in told["reasons"])
         return causes
 
-    def until(self, causes: list[str], seconds: float = 20) -> None:
-        deadline = time.monotonic() + seconds
-        while (found := self.causes()) != causes:
-            assert time.monotonic() < deadline, f"{found}, not {causes}"
-            time.sleep(0.1)
+    def until(self, causes: list[str]) -> None:
+        """Lets time pass until these are the causes."""
+        until(lambda: self.clock.advance(0.1) or self.causes() == causes, lambda: f"{self.causes()}, not {causes}")
         assert self.get("/health") == (200, {"status": "ok"})
 
 
 def test_without_a_backend_it_is_ready_at_once(tmp_path):
     with Ready(tmp_path) as gateway:
-        gateway.until([], 3)
+        gateway.until([])
 
 
 @pytest.mark.parametrize("kind", ["plain", "tls"])
@@ -70,9 +69,9 @@ def test_it_follows_the_backend_without_traffic(tmp_path, kind):
                         *(["--upstream-ca", authority.path] if kind == "tls" else []))
         with gateway:
             gateway.until([])
-            connections = len(backend.raw)
-            time.sleep(6)
-            assert 1 <= len(backend.raw) - connections <= 3, "the probe is not cheap, or there is none"
+            connections, began = len(backend.raw), gateway.time()
+            until(lambda: gateway.clock.advance(0.1) or len(backend.raw) >= connections + 3, "there is no probe")
+            assert gateway.time() - began > 3, "the probe is not cheap"
             assert not backend.seen and not backend.open
             port = backend.port
             backend.close()
@@ -82,11 +81,12 @@ def test_it_follows_the_backend_without_traffic(tmp_path, kind):
 
 
 def test_a_backend_that_was_never_there(tmp_path):
-    port = free_port()
+    port = reserve_port()
     with Ready(tmp_path, "--upstream", f"http://127.0.0.1:{port}") as gateway:
         assert gateway.causes() == ["upstream"]
-        time.sleep(2)
-        assert gateway.causes() == ["upstream"]
+        for _ in range(20):
+            gateway.clock.advance(0.1)
+            assert gateway.causes() == ["upstream"]
         assert "127.0.0.1" in gateway.get("/ready")[1]["reasons"][0]["detail"]
 
 
@@ -106,7 +106,7 @@ def test_traffic_is_proof_enough_and_a_stray_failure_is_none(tmp_path):
                 connection.send(key.request())
                 assert connection.answer().status == 200
                 assert gateway.causes() == []
-                time.sleep(0.25)
+                gateway.clock.advance(0.25)
         gateway.until(["upstream"])
 
 
@@ -126,7 +126,7 @@ def test_it_is_not_ready_while_it_drains(tmp_path):
             connection.send(key.request())
             backend.wait(1)
             gateway.process.terminate()
-            gateway.until(["draining"], 5)
+            gateway.until(["draining"])
             let_go.set()
             assert connection.answer().status == 200
         assert gateway.process.wait(30) == 0
@@ -145,8 +145,9 @@ def test_it_is_not_ready_while_the_store_takes_no_changes(tmp_path, error):
         gateway.until(["store"])
         # Requests that change nothing continue, and the recovery is detected without a request.
         assert gateway.send(key.request()).status == 200
-        time.sleep(5)
-        assert gateway.causes() == ["store"]
+        for _ in range(20):
+            gateway.clock.advance(0.25)
+            assert gateway.causes() == ["store"]
         disk.is_well()
         gateway.until([])
         assert gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k2")])).status == 200
@@ -162,8 +163,9 @@ def test_it_is_not_ready_after_the_log_of_keyed_requests_failed_until_a_restart(
     assert gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")])).status == 503
     gateway.until(["request-log"])
     disk.is_well()
-    time.sleep(3)
-    assert gateway.causes() == ["request-log"]
+    for _ in range(12):
+        gateway.clock.advance(0.25)
+        assert gateway.causes() == ["request-log"]
     assert gateway.send(key.request()).status == 200
     assert gateway.stop() == 0
     with gateway:

@@ -8,7 +8,6 @@ import os
 import secrets
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -17,15 +16,17 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 import needs
+import processes
 from bearer import asked, bearing, login
 from gateway import Gateway, run
 from l1_client import signed
 from l5_client import OldClient, kept
 from leaks import files, find, memory, spellings
 from person import Person
-from ports import free_port
+from ports import reserve_port
 from signing import decode_secret
 from unsealing import AGREEMENT_KEY, ROOT, SIGNING_KEY, deployment_keys, device_keys, request_key, vault
+from waiting import until
 
 RUNGS = ("plain-get", "base64", "md5", "hmac-md5")
 # What is there to hold a secret, of mode 0600; nowhere else may it be.
@@ -51,7 +52,7 @@ class Planted:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    admin = f"127.0.0.1:{free_port()}"
+    admin = f"127.0.0.1:{reserve_port()}"
     gateway = Gateway(tmp_path_factory.mktemp("secrets"), "--login-address", "1000/1s", "--admin", admin)
     with gateway:
         made = Planted(gateway, admin)
@@ -237,10 +238,8 @@ def without_ptrace(*command: str) -> list[str]:
 def await_program(process: subprocess.Popen, *, name: str, seconds: float = 10) -> None:
     """Waits until it runs the program of that name: `setpriv`, which starts it, still has the
     capability."""
-    deadline = time.monotonic() + seconds
-    while Path(f"/proc/{process.pid}/comm").read_text().strip() != name:
-        assert time.monotonic() < deadline, f"process {process.pid} did not become {name}"
-        time.sleep(0.01)
+    until(lambda: Path(f"/proc/{process.pid}/comm").read_text().strip() == name,
+          lambda: f"process {process.pid} did not become {name}")
 
 
 def reads_memory(process: int) -> bool:
@@ -252,7 +251,7 @@ def test_its_memory_is_its_own(tmp_path):
     """Other processes of the same user can read it of a program that does not forbid it, and not of the server: nor does any handler
     of cores, which the limit on the size of core files does not reach."""
     gateway = Gateway(tmp_path).start(prefix=tuple(without_ptrace()))
-    sleeper = subprocess.Popen(without_ptrace("sleep", "60"))
+    sleeper = processes.start(without_ptrace("sleep", "60"))
     try:
         await_program(sleeper, name="sleep")
         assert reads_memory(sleeper.pid), "nobody's memory can be read here: this shows nothing"
@@ -278,13 +277,7 @@ def test_what_a_crash_says(planted, tmp_path, sent):
     gateway = planted.gateway
     before = len(gateway.log_path.read_bytes())
     gateway.process.send_signal(sent)
-    deadline, (ended, status) = time.monotonic() + 20, os.waitpid(gateway.process.pid, os.WNOHANG)
-    while not ended:
-        if time.monotonic() > deadline:
-            gateway.process.kill()
-            raise AssertionError("it has crashed, and does not end")
-        time.sleep(0.05)
-        ended, status = os.waitpid(gateway.process.pid, os.WNOHANG)
+    _, status = os.waitpid(gateway.process.pid, 0)
     gateway.process.returncode = -os.WTERMSIG(status)
     try:
         assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == sent

@@ -8,11 +8,11 @@ import json
 import random
 import signal
 import threading
-import time
 import typing
 
 from bearer import add_app, asked, bearing, login
 from gateway import Gateway, run
+from waiting import until
 from wire import Closed
 
 ACCOUNTS = 4
@@ -86,10 +86,11 @@ class MixedLoad:
 
     def until(self, ended: int, requests: int) -> None:
         """Waits until it is in full run."""
-        deadline = time.monotonic() + 60
-        while len(self.seen.ended) < ended or len(self.seen.requests) < requests:
-            assert not self.stopping.wait(0.02) and not self.failures, self.failures
-            assert time.monotonic() < deadline, "there is no load to speak of"
+        def is_full() -> bool:
+            assert not self.stopping.is_set() and not self.failures, self.failures
+            return len(self.seen.ended) >= ended and len(self.seen.requests) >= requests
+
+        until(is_full, "there is no load to speak of")
 
     def join(self) -> None:
         self.stopping.set()

@@ -181,7 +181,7 @@ def test_slow_readers_do_not_grow_it(streaming):
         connection = streaming.connect()
         connection.send(streaming.key.request("GET", "/download/64"))
         readers.append(connection)
-    time.sleep(3)
+    time.sleep(3)  # lint: the memory that slow readers take
     grown = memory.stop()
     for connection in readers:
         assert connection.sock.recv(16), "it was not being served"

@@ -3,14 +3,14 @@
 import base64
 import hashlib
 import json
-import time
 
 import pytest
 
 from backend import Backend, ReadsAndCloses
 from gateway import Gateway, gateway_before
-from ports import free_port
+from ports import reserve_port
 from signing import ReleaseKey
+from waiting import until
 from wire import Closed
 
 BODY = b'{"amount":1}'
@@ -110,7 +110,6 @@ def test_chunks_out(tmp_path):
         sock.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         for part in (b"one ", b"two ", b"three"):
             sock.sendall(b"%x\r\n%s\r\n" % (len(part), part))
-            time.sleep(0.05)
         sock.sendall(b"0\r\nX-Trailer: 1\r\n\r\n")
 
     with Backend(chunked) as backend:
@@ -197,13 +196,13 @@ def test_a_pooled_connection_closed_while_idle(front, backend):
     """Closed before anything was sent on it: any method goes to a new one."""
     assert front.send(front.key.request()).status == 200
     backend.cut()
-    time.sleep(0.3)
+    until(lambda: not backend.open, "the connection is still open")
     assert front.send(front.key.request("POST", "/p", BODY)).status == 200
     assert [seen.target for seen in backend.seen] == ["/", "/p"]
 
 
 def test_a_backend_that_is_down_and_comes_back(tmp_path):
-    port = free_port()
+    port = reserve_port()
     gateway = Gateway(tmp_path, "--upstream", f"http://127.0.0.1:{port}").start()
     gateway.add_app("demo")
     key = gateway.add_release()
@@ -304,7 +303,6 @@ def test_a_backend_that_answers_early(tmp_path):
     value = base64.b64encode(hashlib.sha256(body).digest()).decode()
     with Backend(early, reads_bodies=False) as backend:
         front = gateway_before(backend, tmp_path)
-        began = time.monotonic()
         head = front.key.head("PUT", "/early", body_digest=f"sha-256=:{value}:", length=f"Content-Length: {len(body)}")
         with front.connect() as connection:
             connection.send(head + body)
@@ -312,6 +310,5 @@ def test_a_backend_that_answers_early(tmp_path):
                 assert connection.answer().status in (413, 502)
             except Closed:
                 pass
-        assert time.monotonic() - began < 10
         assert front.send(front.key.request()).status in (413, 502)
         assert front.stop() == 0

@@ -3,13 +3,13 @@ what cannot be read is named at the start, and SIGHUP takes up new files."""
 
 import json
 import signal
-import time
 
 import pytest
 
 from authority import Authority
 from gateway import Gateway, run
 from tls_backend import TLSBackend
+from waiting import until
 
 
 @pytest.fixture
@@ -37,9 +37,7 @@ def outcome(front: Gateway) -> tuple[int, str]:
 
 def failures(backend: TLSBackend, wait: float = 10) -> list[str]:
     """What became of the handshakes that failed: the backend hears of it a moment after the gateway has answered."""
-    deadline = time.monotonic() + wait
-    while not backend.failures and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: backend.failures)
     return backend.failures
 
 
@@ -99,13 +97,6 @@ def test_a_reload_takes_up_new_files(tmp_path, files):
         front.process.send_signal(signal.SIGHUP)
         until(lambda: f"--upstream-ca: {trusted}: " in front.log_path.read_text())
         assert front.stop() == 0
-
-
-def until(holds, seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it does not come about"
-        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(("options", "code", "text"), [

@@ -11,53 +11,62 @@ import pytest
 from backend import Backend, ok
 from failing import needs_mounts
 from gateway import Gateway, gateway_before
+from ports import is_read
+from waiting import HANGS, until
 from wire import Answer, Connection, Reader
 
 
-class SlowBackend(Backend):
-    """Takes its time, and counts the connections that were open at once."""
+class HeldBackend(Backend):
+    """Answers once it is let go, and counts the connections that were open at once."""
 
-    def __init__(self, seconds: float, **options):
-        self.most_open = 0
+    def __init__(self, **options):
+        self.most_open, self.go = 0, threading.Event()
 
         def answer(seen, sock):
             self.most_open = max(self.most_open, len(self.open))
-            time.sleep(seconds)
+            assert self.go.wait(HANGS)
             ok(seen, sock)
 
         super().__init__(answer, **options)
 
 
 class Caller(threading.Thread):
-    """One request from an address of its own, and when its answer came."""
+    """One request from an address of its own."""
 
     def __init__(self, front: Gateway, target: str, address: str = "127.0.0.1"):
         super().__init__(daemon=True)
         self.front, self.target, self.address = front, target, address
         self.answer: Answer | None = None
-        self.seconds = 0.0
+        self.is_sent = threading.Event()
         self.start()
 
     def run(self) -> None:
         connection = Connection.__new__(Connection)
-        connection.sock = socket.create_connection(("127.0.0.1", self.front.port), 30, source_address=(self.address, 0))
+        connection.sock = socket.create_connection(("127.0.0.1", self.front.port), HANGS, source_address=(self.address, 0))
         connection.reader = Reader(connection.sock)
-        began = time.monotonic()
         with connection:
             connection.send(self.front.key.request("GET", self.target))
+            until(lambda: is_read(connection.sock), "the gateway reads")
+            self.is_sent.set()
             self.answer = connection.answer()
-        self.seconds = time.monotonic() - began
 
     def status(self) -> int:
-        self.join(30)
+        self.join(HANGS)
         assert self.answer is not None, f"{self.target}: no answer"
         return self.answer.status
 
 
+def release(backend: HeldBackend, callers: list[Caller], served: int) -> None:
+    """Lets the backend go once it serves so many, and all others wait."""
+    until(lambda: len(backend.seen) >= served and all(caller.is_sent.is_set() for caller in callers), "the queue")
+    backend.go.set()
+
+
 def test_the_backend_sees_so_many_connections_and_no_more(tmp_path):
-    with SlowBackend(0.3) as backend:
+    with HeldBackend() as backend:
         front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 3)
         callers = [Caller(front, f"/{number}") for number in range(15)]
+        release(backend, callers, 3)
         assert [caller.status() for caller in callers] == [200] * 15
         assert all(caller.answer.body == f"GET {caller.target} 0\n".encode() for caller in callers)
         assert backend.most_open == 3 and len(backend.raw) == 3
@@ -65,25 +74,27 @@ def test_the_backend_sees_so_many_connections_and_no_more(tmp_path):
 
 
 def test_the_limit_is_of_all_workers_together(tmp_path):
-    with SlowBackend(0.2) as backend:
+    with HeldBackend() as backend:
         front = gateway_before(backend, tmp_path, "--tls", "off", "--workers", 2, "--limit-upstream-connections", 3)
         callers = [Caller(front, f"/{number}") for number in range(24)]
+        release(backend, callers, 2)
         assert [caller.status() for caller in callers] == [200] * 24
         assert 2 <= backend.most_open <= 3
         assert front.stop() == 0
 
 
 def test_a_full_queue_is_said_at_once(tmp_path):
-    with SlowBackend(1) as backend:
+    with HeldBackend() as backend:
         front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 1, "--limit-upstream-waiting", 2)
         callers = [Caller(front, f"/{number}") for number in range(8)]
+        until(lambda: sum(caller.answer is not None for caller in callers) == 5, "those that find the queue full are refused")
+        backend.go.set()
         statuses = sorted(caller.status() for caller in callers)
         assert statuses == [200] * 3 + [503] * 5
         for caller in callers:
             if caller.status() == 503:
                 assert json.loads(caller.answer.body)["code"] == "unavailable"
                 assert int(caller.answer.get("retry-after")) > 0
-                assert caller.seconds < 0.9, "it waited, to be refused"
         # The queue is as good as new.
         assert Caller(front, "/after").status() == 200
         assert len(backend.raw) == 1
@@ -91,26 +102,25 @@ def test_a_full_queue_is_said_at_once(tmp_path):
 
 
 def test_nobody_waits_without_end(tmp_path):
-    with SlowBackend(6) as backend:
+    with HeldBackend() as backend:
         front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 1, "--deadline-upstream-connect", 1)
         first = Caller(front, "/slow")
-        time.sleep(0.3)
+        backend.wait(1)
         second = Caller(front, "/waits")
-        assert second.status() == 503 and 0.9 < second.seconds < 5
+        assert second.status() == 503
+        backend.go.set()
         assert first.status() == 200
         assert [seen.target for seen in backend.seen] == ["/slow"]
         assert front.stop() == 0
 
 
 def test_one_address_does_not_fill_the_queue_against_another(tmp_path):
-    with SlowBackend(0.5) as backend:
+    with HeldBackend() as backend:
         front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 1, "--limit-upstream-waiting", 4)
         greedy = [Caller(front, f"/greedy{number}") for number in range(12)]
-        deadline = time.monotonic() + 5
-        while sum(caller.answer is not None for caller in greedy) < 7:
-            assert time.monotonic() < deadline, "the queue was never full"
-            time.sleep(0.01)
+        until(lambda: sum(caller.answer is not None for caller in greedy) >= 7, "the queue was never full")
         modest = Caller(front, "/modest", "127.0.0.9")
+        release(backend, [modest], 1)
         assert modest.status() == 200
         assert sum(caller.status() == 200 for caller in greedy) == 4
         # It took the next turn but one at the latest, and not the last.
@@ -214,7 +224,7 @@ def test_a_dead_address_is_left_alone_for_a_while(tmp_path, dead):
             began = time.monotonic()
             assert front.send(front.key.request()).status == 200
             times.append(time.monotonic() - began)
-            time.sleep(0.05)
+            time.sleep(0.05)  # lint: seconds in which a dead address is left alone
         slow = [seconds for seconds in times if seconds > 0.8]
         # In this time it is tried at first, after 1 s, 2 s and 4 s.
         assert 1 <= len(slow) <= 4, times
@@ -231,8 +241,5 @@ def test_all_dead_and_one_comes_back(tmp_path):
     for _ in range(6):
         assert front.send(front.key.request()).status == 502
     with At("127.0.0.3", port):
-        deadline = time.monotonic() + 10
-        while front.send(front.key.request()).status != 200:
-            assert time.monotonic() < deadline, "the address that came back is not found"
-            time.sleep(0.1)
+        until(lambda: front.send(front.key.request()).status == 200, "the address that came back is not found")
     assert front.stop() == 0

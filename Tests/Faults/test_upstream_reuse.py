@@ -12,8 +12,10 @@ import pytest
 
 from authority import Authority
 from backend import Backend, ok
+from clock import Clock
 from gateway import Gateway
 from tls_backend import TLSBackend, send_key_update, send_session_ticket
+from waiting import HANGS, until
 
 STOLEN = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen"
 
@@ -33,7 +35,7 @@ def start(request, tmp_path):
     backend = TLSBackend(*authority.issue("server")) if request.param == "tls" else Backend()
     # The baseline has no setting for it, and OpenSSL's own variable does the same.
     with backend, Gateway(tmp_path / "gateway", "--tls", "off", "--workers", 1, "--upstream", backend.url,
-                          environment={"SSL_CERT_FILE": str(authority.path)}) as gateway:
+                          environment={"SSL_CERT_FILE": str(authority.path)}, clock=Clock(tmp_path)) as gateway:
         gateway.add_app("demo")
         gateway.key, gateway.backend = gateway.add_release(), backend
         yield gateway
@@ -51,7 +53,7 @@ def follows(front: Gateway, target: str) -> None:
 
 @pytest.mark.parametrize("where", ["same write", "same segment", "later", "half a record later"])
 def test_bytes_behind_an_answer_reach_no_caller(front, where):
-    sent = []
+    sent, has_arrived, is_spoiled = [], threading.Event(), threading.Event()
 
     def answer(seen, sock):
         if seen.method != "HEAD":
@@ -61,21 +63,25 @@ def test_bytes_behind_an_answer_reach_no_caller(front, where):
             sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(STOLEN) + STOLEN)
         elif where == "same segment":
             head_answer(sock, STOLEN)
-        elif where == "later":
-            head_answer(sock)
-            time.sleep(0.3)
-            sock.sendall(STOLEN)
         else:
             head_answer(sock)
-            time.sleep(0.3)
-            # Of TLS, the header of a record and a part of it.
-            socket.socket.send(sock, b"\x17\x03\x03\x00\x40half")
+            assert has_arrived.wait(HANGS)
+            if where == "later":
+                sock.sendall(STOLEN)
+            else:
+                # Of TLS, the header of a record and a part of it.
+                socket.socket.send(sock, b"\x17\x03\x03\x00\x40half")
+            is_spoiled.set()
 
     front.backend.answer = answer
     for number in range(3):
         assert front.send(front.key.request("HEAD", f"/{number}"), to_head=True).status == 200
         if "later" in where:
-            time.sleep(0.6)
+            has_arrived.set()
+            assert is_spoiled.wait(HANGS)
+            has_arrived.clear()
+            is_spoiled.clear()
+            until(lambda: not front.backend.open, "the gateway closes the connection")
         follows(front, f"/{number}")
     assert len(sent) == 3
     assert connections(front.backend) >= 3, "a connection with something behind its answer was used again"
@@ -84,11 +90,8 @@ def test_bytes_behind_an_answer_reach_no_caller(front, where):
 def halt(pid: int) -> None:
     """Stops the process, and waits until each of its threads has stopped."""
     os.kill(pid, signal.SIGSTOP)
-    deadline = time.monotonic() + 10
-    while any(stat.read_text().rsplit(")", 1)[1].split()[0] != "T" for stat in
-              pathlib.Path(f"/proc/{pid}/task").glob("*/stat")):
-        assert time.monotonic() < deadline, "it does not stop"
-        time.sleep(0.01)
+    until(lambda: all(stat.read_text().rsplit(")", 1)[1].split()[0] == "T" for stat in
+                      pathlib.Path(f"/proc/{pid}/task").glob("*/stat")), "it does not stop")
 
 
 class Afterwards:
@@ -120,14 +123,13 @@ def test_what_comes_before_the_poller_says_so(front, method):
     follows(front, "/first")
     callers = [front.connect() for _ in range(40)]
     # Together below a second: a POST goes out on the poller's word on a connection that was used so recently.
-    time.sleep(0.2)
+    time.sleep(0.2)  # lint: nothing tells that the gateway watches the connections
     halt(front.process.pid)
     try:
         for number, caller in enumerate(callers):
             caller.send(front.key.request(method, f"/{number}"))
-        time.sleep(0.1)
+        # What loopback has taken has arrived.
         poison.act()
-        time.sleep(0.1)
     finally:
         os.kill(front.process.pid, signal.SIGCONT)
     assert poison.connections == 1
@@ -147,14 +149,13 @@ MESSAGES = {
 
 @pytest.mark.parametrize("front", ["tls"], indirect=True)
 @pytest.mark.parametrize("message", MESSAGES)
-@pytest.mark.parametrize("pause", [0.05, 1.5], ids=["at once", "after a tick"])
+@pytest.mark.parametrize("pause", [0, 1.5], ids=["at once", "after a tick"])
 def test_messages_of_tls_are_no_data(front, message, pause):
     for number in range(3):
         front.backend.answer = messages = Afterwards(lambda sock: [send(sock) for send in MESSAGES[message]])
         follows(front, f"/{number}")
-        time.sleep(0.1)
         messages.act()
-        time.sleep(pause)
+        front.clock.advance(pause)
     follows(front, "/last")
     assert connections(front.backend) == 1, "a message of TLS's own closed the connection"
 
@@ -168,8 +169,5 @@ def test_data_on_an_idle_connection_closes_it(front):
     front.backend.answer = spoiled = Afterwards(spoil)
     follows(front, "/1")
     spoiled.act()
-    deadline = time.monotonic() + 5
-    while front.backend.open:
-        assert time.monotonic() < deadline, "the connection is still open"
-        time.sleep(0.05)
+    until(lambda: not front.backend.open, "the connection is still open")
     follows(front, "/2")

@@ -3,7 +3,6 @@ bodies, nor with unread responses. A caller alone may use all of them."""
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -12,6 +11,7 @@ import pytest
 from backend import Backend, Seen, ok
 from gateway import Gateway
 from signing import digest
+from waiting import until
 from wire import Connection, Reader
 
 CONNECTIONS = 16
@@ -67,10 +67,7 @@ class Site:
         return [connection.answer().status for connection in connections]
 
     def wait_for_connections(self, count: int) -> None:
-        deadline = time.monotonic() + 20
-        while len(self.backend.open) < count:
-            assert time.monotonic() < deadline, f"{len(self.backend.open)} connections of {count} are in use"
-            time.sleep(0.02)
+        until(lambda: len(self.backend.open) >= count, lambda: f"{len(self.backend.open)} connections of {count} are in use")
 
 
 @contextmanager

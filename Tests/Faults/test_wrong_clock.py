@@ -8,10 +8,12 @@ import time
 
 import pytest
 
+from clock import Clock
 from full import sampled
 from gateway import Gateway, run
 from person import PASSWORD, Person
-from ports import free_port
+from ports import reserve_port
+from waiting import until
 from wire import Closed, Reader
 
 SHIFTS = {"+1s": 1, "-1s": -1, "+5m": 300, "-5m": -300, "+1h": 3600, "-1h": -3600, "-1d": -86_400}
@@ -45,12 +47,11 @@ class Client:
 
 def codes(place: Gateway, path: str, count: int) -> list[str]:
     """What the log says of requests for `path`, once it has so many."""
-    deadline = time.monotonic() + 5
-    while True:
-        found = [event["code"] for event in place.events() if event.get("path") == path]
-        if len(found) >= count or time.monotonic() > deadline:
-            return found
-        time.sleep(0.05)
+    def found() -> list[str]:
+        return [event["code"] for event in place.events() if event.get("path") == path]
+
+    until(lambda: len(found()) >= count, found)
+    return found()
 
 
 @pytest.mark.parametrize("shift", sampled(SHIFTS, "-1s", "+1h"))
@@ -72,7 +73,8 @@ def test_it_learns_and_is_let_in(place, tmp_path, shift):
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory):
     """Sessions whose tokens run out after three seconds."""
-    with Gateway(tmp_path_factory.mktemp("sessions"), "--tls", "off") as running:
+    folder = tmp_path_factory.mktemp("sessions")
+    with Gateway(folder, "--tls", "off", clock=Clock(folder)) as running:
         running.add_app("demo", registration="open", token_lifetime="3s", slots="unlimited")
         yield running
 
@@ -82,13 +84,13 @@ def test_sessions_from_their_first_login_to_their_end(sessions, tmp_path):
     people = []
     for shift, seconds in SHIFTS.items():
         person = Person(sessions, tmp_path / f"person{seconds}", f"person{seconds}")
-        person.prefix = ("faketime", "-f", shift)
+        person.prefix, person.environment = ("faketime", "-f", shift), {}
         people.append(person.signs_up().logs_in())
     for turn in range(2):
         for person in people:
             assert person.calls("/hello")["headers"]["countersign-account"] == f"name:{person.name}"
             assert person.status("--offline")["epoch"] >= turn, "its token had run out"
-        time.sleep(3.1)
+        sessions.clock.advance(3.1)
     for person in people:
         done = person.run("password", "--password-stdin", stdin=f"{PASSWORD}\nanother one\n")
         assert done.returncode == 0, done.err
@@ -101,8 +103,8 @@ def test_a_clock_that_jumps_under_a_session(sessions, tmp_path):
     alice = Person(sessions, tmp_path / "alice", "jumping").signs_up().logs_in()
     session = alice.status()["session"]
     for shift in ("+1h", "-1d", "+5m", "-1s", "+0"):
-        alice.prefix = ("faketime", "-f", shift)
-        time.sleep(3.1)
+        alice.prefix, alice.environment = ("faketime", "-f", shift), {}
+        sessions.clock.advance(3.1)
         done = alice.run("request", "/hello")
         assert done.returncode == 0, (shift, done.err)
         assert alice.status()["session"] == session
@@ -172,7 +174,7 @@ def wire(answer) -> tuple[str, bytes]:
 
 
 def late(answer) -> tuple[str, bytes]:
-    time.sleep(5.5)
+    time.sleep(5.5)  # lint: an answer that is late by the client's clock
     return wire(answer)
 
 
@@ -191,7 +193,7 @@ def stripped(answer) -> tuple[str, bytes]:
 
 @pytest.mark.parametrize("change", [late, forged, stripped])
 def test_who_stands_in_between_does_not_set_the_clock(tmp_path, change):
-    port = free_port()
+    port = reserve_port()
     with Gateway(tmp_path, "--tls", "off", "--authority", f"127.0.0.1:{port}") as place:
         place.add_app("demo")
         place.made = json.loads(place.admin("release", "add", "demo", "--platform", "cli", "--version", "1", "--json").out)

@@ -8,7 +8,7 @@ import secrets
 import threading
 import urllib.parse
 
-from ports import free_port
+from ports import reserve_port
 
 
 class Shop:
@@ -23,7 +23,7 @@ class Shop:
         self.records: dict[str, int] = {}
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         self.lock = threading.Lock()
-        self.port = free_port()
+        self.port = reserve_port()
         shop = self
 
         class Answering(http.server.BaseHTTPRequestHandler):

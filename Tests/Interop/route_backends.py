@@ -2,15 +2,15 @@
 reading a path. A route is a prefix with the methods that it is for, none for all; GET includes HEAD. The field `X-Route` has
 the number of the route that the backend finds, or `-`: the longest, and of one prefix first those that name methods."""
 
-import contextlib
 import http.client
 import json
 import pathlib
 import subprocess
 import sys
-import time
 
-from ports import free_port
+import processes
+from ports import listens, reserve_port
+from waiting import until
 
 PHP = r"""<?php
 $routes = json_decode(getenv('ROUTES'));
@@ -90,7 +90,7 @@ class Backends:
         self.routes, self.running, self.connections = routes, [], {}
         folder.mkdir()
         for name, start in (("php", self.php), ("node", self.node), ("python", self.python), ("nginx", self.nginx)):
-            port = free_port()
+            port = reserve_port()
             self.running.append(start(folder, port))
             self.connections[name] = port
 
@@ -98,17 +98,13 @@ class Backends:
         return {"PATH": "/usr/bin:/usr/sbin:/bin", "ROUTES": json.dumps(self.routes), "PORT": str(port)}
 
     def start(self, *command: object, port: int) -> subprocess.Popen:
-        process = subprocess.Popen([*map(str, command)], env=self.environment(port), stdout=subprocess.DEVNULL,
+        process = processes.start([*map(str, command)], env=self.environment(port), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
-        while True:
-            with contextlib.suppress(OSError):
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-                connection.request("GET", "/")
-                connection.getresponse().read()
-                return process
-            assert process.poll() is None and time.monotonic() < deadline, f"{command[0]} does not listen"
-            time.sleep(0.05)
+        until(lambda: listens(port, process), f"{command[0]} does not listen")
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("GET", "/")
+        connection.getresponse().read()
+        return process
 
     def php(self, folder: pathlib.Path, port: int) -> subprocess.Popen:
         (folder / "router.php").write_text(PHP)

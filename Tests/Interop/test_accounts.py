@@ -5,14 +5,17 @@ import time
 
 import pytest
 
+from clock import Clock
 from dropping import DroppingProxy
 from gateway import Gateway, run
 from person import PASSWORD, Person
+from waiting import until
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    with Gateway(tmp_path_factory.mktemp("accounts")) as running:
+    folder = tmp_path_factory.mktemp("accounts")
+    with Gateway(folder, clock=Clock(folder)) as running:
         running.add_app("demo", registration="open")
         yield running
 
@@ -24,13 +27,12 @@ def alice(served, tmp_path, request):
 
 
 def refreshes(gateway: Gateway, wait_for: int = 0) -> int:
-    """How many the log has; the log is written behind the answers, so what is expected is waited for, and a little longer."""
-    deadline = time.monotonic() + 5
-    while True:
-        count = sum(event.get("path", "").endswith("/v1/token") and event["status"] == 200 for event in gateway.events())
-        if count >= wait_for or time.monotonic() > deadline:
-            return count
-        time.sleep(0.05)
+    """How many the log has, once it has as many; the log is written after the answers."""
+    def count() -> int:
+        return sum(event.get("path", "").endswith("/v1/token") and event["status"] == 200 for event in gateway.events())
+
+    until(lambda: count() >= wait_for, "a refresh")
+    return count()
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def test_the_loser_learns_by_status_who_took_its_place(served, alice, tmp_path):
 def test_a_token_that_ran_out_is_renewed_unseen(served, tmp_path, short):
     alice = Person(served, tmp_path / "alice", "renewing").signs_up().logs_in()
     for epoch in range(1, 4):
-        time.sleep(short)
+        served.clock.advance(short)
         before = refreshes(served)
         assert alice.calls("-d", "a=b", "/pay")["method"] == "POST"
         assert alice.status("--offline")["epoch"] == epoch
@@ -96,7 +98,7 @@ def test_a_token_that_ran_out_is_renewed_unseen(served, tmp_path, short):
 def test_two_calls_at_once_renew_once(served, tmp_path, short):
     alice = Person(served, tmp_path / "alice", "racing").signs_up().logs_in()
     for _ in range(3):
-        time.sleep(short)
+        served.clock.advance(short)
         before = refreshes(served)
         calls = [alice.begin(f"/call/{number}") for number in range(2)]
         for call in calls:
@@ -268,7 +270,7 @@ def test_a_session_of_a_password_that_was_sent(served, tmp_path, short):
         alice.logs_in("--password-login")
         assert alice.status()["kind"] == "bearer"
         for _ in range(2):
-            time.sleep(short)
+            served.clock.advance(short)
             echoed = alice.calls("/hello")["headers"]
             assert echoed["countersign-account"] == "name:sending" and "authorization" not in echoed
         assert alice.run("logout").returncode == 0
@@ -335,7 +337,9 @@ def test_a_wrong_pin_gets_no_password(served, tmp_path):
     assert done.returncode == 0, done.err
     done = run("login", "--profile", other, "--account", "pinned", "--password-stdin", stdin=PASSWORD)
     assert done.returncode == 3 and "nothing was sent" in done.err
-    time.sleep(0.5)
+    # What was sent before a request that the log has is in the log.
+    assert alice.run("request", "--as-release", "/afterwards").returncode == 0
+    until(lambda: any(event["path"] == "/afterwards" for event in served.events()))
     starts = [event for event in served.events() if event["path"].endswith("/login/start")]
     assert starts and not [event for event in starts if event.get("release") == release["key_id"]]
 
@@ -352,7 +356,8 @@ def test_an_unknown_authority_gets_no_registration(served, tmp_path):
 @pytest.fixture
 def dropping(tmp_path):
     """A server without TLS, and a proxy before it that can read, and keep, what passes."""
-    with DroppingProxy() as proxy, Gateway(tmp_path / "gateway", "--tls", "off", "--authority", f"127.0.0.1:{proxy.port}") as gateway:
+    with DroppingProxy() as proxy, Gateway(tmp_path / "gateway", "--tls", "off", "--authority", f"127.0.0.1:{proxy.port}",
+                                           clock=Clock(tmp_path)) as gateway:
         proxy.upstream = gateway.port
         gateway.add_app("demo", registration="open")
         yield gateway, proxy
@@ -379,7 +384,7 @@ def test_a_lost_refresh_is_recovered_however_often(dropping, tmp_path):
     gateway.admin("app", "policy", "demo", "--set", "token-lifetime=1s")
     alice = Person(gateway, tmp_path / "alice", url=f"http://127.0.0.1:{proxy.port}").signs_up().logs_in()
     for lost in (1, 2, 4):
-        time.sleep(1.1)
+        gateway.clock.advance(1.1)
         proxy.drop(lost, "/token")
         for _ in range((lost + 1) // 2 - (lost == 1)):
             assert alice.run("request", "/read").returncode == 3
@@ -416,7 +421,7 @@ def test_who_signs_out_offline_is_signed_out(dropping, tmp_path):
         gateway.admin("session", "list", "demo", "alice", "--ended", "--json").out)["sessions"]}
     assert listed()[session]["ended"] is None
     # Whatever the profile keeps of it renews nothing: its token has run out by now, and ends the session all the same.
-    time.sleep(2)
+    gateway.clock.advance(2)
     proxy.upstream = gateway.port
     assert alice.run("request", "--as-release", "/read").returncode == 0
     assert listed()[session]["ended"] == "signed-out"

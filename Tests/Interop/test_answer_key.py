@@ -9,7 +9,6 @@ import shutil
 import sqlite3
 import sys
 import threading
-import time
 
 import pytest
 
@@ -19,6 +18,7 @@ from person import PASSWORD, Person
 sys.path.insert(0, str(ROOT / "Examples/python"))
 from countersign_client.client import Client  # noqa: E402
 from countersign_client.setup import Setup  # noqa: E402
+from waiting import until
 
 
 @pytest.fixture
@@ -59,12 +59,11 @@ def test_who_has_both_keys_goes_on_during_traffic(served, tmp_path):
     threads = [threading.Thread(target=call) for _ in range(3)]
     for thread in threads:
         thread.start()
-    time.sleep(1)
+    until(lambda: calls > 3 or failures, "calls")
     before, began = show(served), calls
     rotated = json.loads(served.admin("answer-key", "rotate", "--force", "--json").out)
     assert rotated["authority_key"] == before["next_authority_key"] == alice.release["next_authority_key"]
-    while calls < began + 20 and not failures:
-        time.sleep(0.05)
+    until(lambda: calls >= began + 20 or failures, "calls")
     is_over.set()
     for thread in threads:
         thread.join()

@@ -4,12 +4,13 @@ import os
 import pty
 import select
 import subprocess
-import time
 
 import pytest
 
+import processes
 from gateway import BINARY, Gateway
 from person import PASSWORD, Person
+from waiting import HANGS
 
 
 @pytest.fixture(scope="module")
@@ -24,16 +25,14 @@ class Terminal:
 
     def __init__(self, *arguments: object):
         self.ours, theirs = pty.openpty()
-        self.process = subprocess.Popen([BINARY, *map(str, arguments)], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
+        self.process = processes.start([BINARY, *map(str, arguments)], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
                                         start_new_session=True)
         os.close(theirs)
         self.shown = b""
 
-    def sees(self, text: str, wait: float = 20) -> None:
-        deadline = time.monotonic() + wait
+    def sees(self, text: str) -> None:
         while text.encode() not in self.shown:
-            assert time.monotonic() < deadline, f"{text!r} is not shown: {self.shown!r}"
-            if select.select([self.ours], [], [], 0.2)[0]:
+            if select.select([self.ours], [], [], HANGS)[0]:
                 try:
                     self.shown += os.read(self.ours, 4096)
                 except OSError:  # the command has closed it

@@ -7,7 +7,6 @@ import hmac
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import time
 import urllib.error
@@ -17,8 +16,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+import processes
 from gateway import ROOT, Gateway, run
-from ports import free_port
+from ports import listens, reserve_port
+from waiting import until
 
 EXAMPLES = ROOT / "Examples"
 AUDIENCE = "urn:example:backend"
@@ -51,22 +52,15 @@ class Example:
     """One of the example backends, started as its own comment says."""
 
     def __init__(self, kind: str, folder: pathlib.Path, jwks: str, issuer: str, audience: str = AUDIENCE):
-        self.port = free_port()
+        self.port = reserve_port()
         self.url = f"http://127.0.0.1:{self.port}"
         (folder / kind).mkdir(mode=0o700)
         self.log = open(folder / f"{kind}.log", "wb")
         settings = {"COUNTERSIGN_JWKS": jwks, "COUNTERSIGN_ISSUER": issuer, "COUNTERSIGN_AUDIENCE": audience,
                     "COUNTERSIGN_CACHE": str(folder / kind)}
-        self.process = subprocess.Popen(COMMANDS[kind](self.port), env={**os.environ, **settings},
+        self.process = processes.start(COMMANDS[kind](self.port), env={**os.environ, **settings},
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                assert time.monotonic() < deadline and self.process.poll() is None, f"{kind} does not listen"
-                time.sleep(0.05)
+        until(lambda: listens(self.port, self.process), f"{kind} does not listen")
 
     def call(self, token: str | None, method: str = "POST", target: str = "/pay?to=a%2Fb", body: bytes = b"amount=1"):
         """What it answers to a request that did not come through the gateway: the status and the JSON."""
@@ -200,7 +194,7 @@ def test_forged(attacked):
 @pytest.fixture(params=["php", "node"])
 def behind(request, tmp_path):
     """An example backend behind a gateway, which knows the gateway's keys by their URL alone."""
-    port = free_port()
+    port = reserve_port()
     own = f"http://127.0.0.1:{port}/countersign/v1"
     example = Example(request.param, tmp_path, f"{own}/jwks", own)
     gateway = Gateway(tmp_path, "--tls", "off", "--upstream", example.url, "--assertion-audience", AUDIENCE)

@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import processes
 from gateway import BINARY, run
 
 
@@ -109,9 +110,9 @@ def test_a_kill_leaves_change_and_record_together(folder, note):
     folder.do("app", "policy", "demo", "--set", "window=60s")
     usual = time.monotonic() - began
     for number in range(40):
-        process = subprocess.Popen([BINARY, "app", "policy", "demo", "--set", f"window={number + 1}s", "--data", folder.path],
+        process = processes.start([BINARY, "app", "policy", "demo", "--set", f"window={number + 1}s", "--data", folder.path],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0, 1.5 * usual))
+        time.sleep(chance.uniform(0, 1.5 * usual))  # lint: a random moment for a kill
         process.send_signal(signal.SIGKILL)
         killed += process.wait() == -signal.SIGKILL
     code, said = folder.verify()

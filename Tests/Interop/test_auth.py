@@ -81,7 +81,7 @@ def test_a_pusher_body_is_signed(auth):
 @pytest.mark.parametrize(("rule", "replayed"), [("strict", {"GET", "POST"}), ("off", set())])
 def test_replay_rules(auth, rule, replayed):
     auth.admin("app", "policy", "auth-v1", "--set", f"replay=auth-v1={rule}")
-    time.sleep(1.2)  # The gateway looks once a second whether keys changed.
+    time.sleep(1.2)  # lint: the gateway looks once a second whether keys changed
     for method in ("GET", "POST"):
         form = {"auth_key": KEY + "1", "auth_timestamp": str(int(time.time())), "auth_version": "1.0", "rule": rule}
         joined = "&".join(f"{name}={form[name]}" for name in sorted(form))
@@ -161,7 +161,7 @@ def test_auth_v4_behind_a_proxy(auth):
     auth.add_app("proxied", schemes="auth-v4", public_url="https://api.example.com")
     auth.admin("release", "add", "proxied", "--platform", "ios", "--version", "1.0", "--scheme", "auth-v4",
                "--key-id", "proxied", "--secret", SECRET)
-    time.sleep(1.2)
+    time.sleep(1.2)  # lint: the gateway looks once a second
     fields = auth_clients.v4(SECRET, "proxied", "GET", "https://api.example.com/a?b", None)
     assert code(send(auth, "GET", "/a?b", fields)) is None
     here = auth_clients.v4(SECRET, "proxied", "GET", f"http://127.0.0.1:{auth.port}/a?b", None)

@@ -16,8 +16,10 @@ import time
 
 import pytest
 
+from clock import Clock
 from gateway import Gateway, run
 from person import Person
+from waiting import until
 
 WINDOW = 60
 CHUNK = 65_536 + 17
@@ -33,7 +35,7 @@ def restore(path: pathlib.Path, data: pathlib.Path, *options: object, **more):
 
 def restored(gateway: Gateway, folder: pathlib.Path) -> Gateway:
     """A gateway on another folder, at the same address."""
-    there = Gateway(folder)
+    there = Gateway(folder, clock=Clock(folder))
     there.port = gateway.port
     return there
 
@@ -113,13 +115,11 @@ def test_what_was_acknowledged_is_restored_and_nothing_else_is_taken(tmp_path):
         threads = [threading.Thread(target=change) for _ in range(2)]
         for thread in threads:
             thread.start()
-        while len(acknowledged) < 4:
-            time.sleep(0.05)
+        until(lambda: len(acknowledged) >= 4)
         began = time.monotonic()
         done = backup(gateway, tmp_path / "b", "--json")
         ended = time.monotonic()
-        while not any(at > ended for at, _ in acknowledged):
-            time.sleep(0.05)
+        until(lambda: any(at > ended for at, _ in acknowledged))
         stopping.set()
         for thread in threads:
             thread.join()
@@ -150,7 +150,7 @@ def test_what_was_acknowledged_is_restored_and_nothing_else_is_taken(tmp_path):
         # What was signed before is refused, whether it was used or not; what is signed for a time behind the floor is not.
         assert there.send(first).status != 200 and there.send(key.request()).status == 503
         later = max(outcome["floor"] + 1, int(time.time()) + 1)
-        time.sleep(max(0.0, later - WINDOW - time.time() + 0.2))
+        there.clock.advance(max(0.0, later - WINDOW - time.time() + 0.2))
         assert there.send(key.request(created=later)).status == 200
         for name in ('"k"', '"new"'):
             refused = there.send(key.request("POST", "/pay", b"1", fields=[("Idempotency-Key", name)], created=later))
@@ -244,8 +244,7 @@ def test_a_restore_holds_the_lock_and_replaces_nothing(made, tmp_path):
 
     def intrude() -> None:
         """As a server would that was started meanwhile: takes the lock, and makes a store."""
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
+        while not is_over.is_set():
             if list(data.glob("restoring.*/replay")):
                 with (data / "replay.lock").open() as lock:
                     try:
@@ -257,9 +256,10 @@ def test_a_restore_holds_the_lock_and_replaces_nothing(made, tmp_path):
                     seen["made"] = True
                 return
 
-    thread = threading.Thread(target=intrude)
+    thread, is_over = threading.Thread(target=intrude), threading.Event()
     thread.start()
     done = restore(folder / "plain", data, "--master-key", gateway.data / "master.key")
+    is_over.set()
     thread.join()
     assert seen == {"locked": True, "made": True}, (seen, done.err)
     assert done.returncode == 3 and f"{data}/countersign.db: cannot make it" in done.err, done.err
@@ -274,14 +274,11 @@ def test_a_window_that_was_wider_since_is_refused(tmp_path):
         key = gateway.add_release()
         assert backup(gateway, tmp_path / "b").returncode == 0
         gateway.admin("app", "policy", "demo", "--set", "window=900s")
-        time.sleep(0.5)
+        until(lambda: gateway.send(key.request(created=int(time.time()) + 800)).status == 200, "the wider window")
         ahead = int(time.time()) + 800
         request = key.request(created=ahead)
         assert gateway.send(request).status == 200
-        end = time.monotonic() + 90
-        while int.from_bytes((gateway.data / "replay").read_bytes()[192:200], "little") < 900:
-            assert time.monotonic() < end
-            time.sleep(0.2)
+        until(lambda: int.from_bytes((gateway.data / "replay").read_bytes()[192:200], "little") >= 900)
         # Narrow again: the policy no longer tells, the replay file does.
         gateway.admin("app", "policy", "demo", "--set", "window=60s")
     options = ("--master-key", gateway.data / "master.key", "--json")
@@ -291,8 +288,8 @@ def test_a_window_that_was_wider_since_is_refused(tmp_path):
     assert done.returncode == 0 and json.loads(done.out)["floor"] >= ahead, done.err
     with there:
         there.admin("app", "policy", "demo", "--set", "window=900s")
-        time.sleep(0.5)
-        assert there.send(request).status == 503 and there.send(key.request(created=ahead - 1)).status == 503
+        until(lambda: there.send(request).status == 503, "the wider window")
+        assert there.send(key.request(created=ahead - 1)).status == 503
     # Nobody tells: more than the window of the backup is held back all the same.
     for former in ((), ("--erasures-from", gateway.data)):
         (gateway.data / "replay").unlink(missing_ok=True)

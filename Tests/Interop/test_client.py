@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from backend import Backend
 from gateway import run
-from ports import free_port
+from ports import reserve_port
 
 WRONG_PIN = "sha256/" + "A" * 43 + "="
 
@@ -169,6 +169,6 @@ def test_wrong_use_is_one_clear_error(client):
 
 
 def test_an_unreachable_server_is_exit_3(client):
-    port = free_port()
+    port = reserve_port()
     client.add("gone", pin_of(client.shared), f"https://127.0.0.1:{port}")
     assert client.run("request", "--profile", "gone", "/").returncode == 3

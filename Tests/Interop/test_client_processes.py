@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+import processes
+from clock import Clock
 from dropping import DroppingProxy
 from gateway import BINARY, Gateway
 from person import PASSWORD, Person
@@ -16,7 +18,8 @@ from person import PASSWORD, Person
 def behind(tmp_path_factory):
     """A gateway whose tokens are good for a second, and a proxy before it."""
     folder = tmp_path_factory.mktemp("processes")
-    with DroppingProxy() as proxy, Gateway(folder / "gateway", "--tls", "off", "--authority", f"127.0.0.1:{proxy.port}") as gateway:
+    with DroppingProxy() as proxy, Gateway(folder / "gateway", "--tls", "off", "--authority", f"127.0.0.1:{proxy.port}",
+                                           clock=Clock(folder)) as gateway:
         proxy.upstream = gateway.port
         gateway.add_app("demo", registration="open", **{"token-lifetime": "1s"})
         yield gateway, proxy
@@ -39,7 +42,7 @@ def test_killed_in_the_middle_of_a_refresh(behind, tmp_path, what):
     proxy = behind[1]
     alice = person(behind, tmp_path, f"killed-{what}").signs_up().logs_in()
     before = alice.status("--offline")
-    time.sleep(1.1)
+    behind[0].clock.advance(1.1)
     proxy.hold(what, "/token")
     process = alice.begin("/first")
     try:
@@ -60,9 +63,9 @@ def test_killed_again_and_again(behind, tmp_path, note):
     session = alice.status("--offline")["session"]
     killed = 0
     for delay in range(0, 60, 4):
-        time.sleep(1.02)
+        behind[0].clock.advance(1.02)
         process = alice.begin("/killed")
-        time.sleep(delay / 1000)
+        time.sleep(delay / 1000)  # lint: kills at several moments
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=10)
         killed += process.returncode == -signal.SIGKILL
@@ -78,7 +81,7 @@ def test_two_log_in_at_once(served, tmp_path, how):
     alice = Person(served, tmp_path / "twice", f"twice{len(how)}").signs_up()
     for _ in range(3):
         command = [BINARY, "login", "--profile", alice.profile, "--account", alice.name, "--password-stdin", *how]
-        both = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+        both = [processes.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
         # Both have started before either has its password.
         for process in both:
             process.stdin.write(PASSWORD.encode())
@@ -96,9 +99,9 @@ def test_signing_out_while_others_call(behind, tmp_path):
     alice = person(behind, tmp_path, "leaving").signs_up()
     for delay in (0, 15, 30, 45):
         alice.logs_in()
-        time.sleep(1.1)
+        behind[0].clock.advance(1.1)
         calls = [alice.begin(f"/call/{number}") for number in range(3)]
-        time.sleep(delay / 1000)
+        time.sleep(delay / 1000)  # lint: kills at several moments
         done = alice.run("logout")
         for process in calls:
             process.communicate(timeout=30)

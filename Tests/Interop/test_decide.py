@@ -5,16 +5,16 @@ import os
 import pathlib
 import shutil
 import socket
-import subprocess
 import time
 import urllib.parse
 
 import pytest
 
+import processes
 from backend import Backend
 from gateway import ROOT, Gateway, run
 from l1_client import signed as form_signed
-from ports import free_port
+from ports import reserve_port
 from wire import Connection
 
 EXAMPLES = ROOT / "Examples/decide"
@@ -51,7 +51,7 @@ class Proxy:
                        "SECRET": self.secret}
         folder.mkdir()
         with open(folder / "said", "wb") as said:
-            self.process = subprocess.Popen(getattr(self, dialect)(), stdout=said, stderr=said, cwd=folder, env={
+            self.process = processes.start(getattr(self, dialect)(), stdout=said, stderr=said, cwd=folder, env={
                 **os.environ, "COUNTERSIGN_DECIDE": f"http://127.0.0.1:{gateway.port}/countersign/v1/decide",
                 "COUNTERSIGN_SECRET": self.secret, "HOME": str(folder)})
         deadline = time.monotonic() + 30
@@ -61,8 +61,8 @@ class Proxy:
                 return
             except OSError:
                 said = (folder / "said").read_text(errors="replace")[-800:]
-                assert self.process.poll() is None and time.monotonic() < deadline, f"{dialect} does not listen: {said}"
-                time.sleep(0.05)
+                assert self.process.poll() is None and time.monotonic() < deadline, f"{dialect} does not listen: {said}"  # lint: waits for a condition by hand
+                time.sleep(0.05)  # lint: waits for a condition by hand
 
     def example(self, name: str) -> str:
         text = (EXAMPLES / name).read_text()
@@ -107,9 +107,9 @@ class Proxy:
 class Scene:
     def __init__(self, dialect: str, folder: pathlib.Path):
         self.backend = Backend()
-        self.port = free_port()
+        self.port = reserve_port()
         self.host = f"127.0.0.1:{self.port}"
-        gateway_port = f"127.0.0.1:{free_port()}"
+        gateway_port = f"127.0.0.1:{reserve_port()}"
         self.gateway = Gateway(folder / "gateway", "--tls", "off", "--decide", dialect, "--trusted-proxies", "127.0.0.1",
                                "--listen", gateway_port, "--authority", self.host).start()
         self.gateway.add_app("demo", require="signed", legacy_host="127.0.0.1", schemes="message-signatures,form-md5")
@@ -123,8 +123,8 @@ class Scene:
         # Traefik listens before it has read its routes.
         deadline = time.monotonic() + 20
         while self.send(self.plain("GET", "/open/ready")).status != 200:
-            assert time.monotonic() < deadline, "the proxy finds no way"
-            time.sleep(0.1)
+            assert time.monotonic() < deadline, "the proxy finds no way"  # lint: waits for a condition by hand
+            time.sleep(0.1)  # lint: waits for a condition by hand
         self.backend.seen.clear()
 
     def close(self) -> None:

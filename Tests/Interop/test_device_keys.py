@@ -3,11 +3,11 @@ the TPM alone uses; what the server is told of it; a TPM that is gone, and one t
 
 import json
 import shutil
-import time
 
 import pytest
 
 import needs
+from clock import Clock
 from gateway import Gateway, run
 from person import PASSWORD, Person
 from vaults import TPM, ask
@@ -19,7 +19,8 @@ NO_TPM = ("env", "COUNTERSIGN_TPM=swtpm:host=127.0.0.1,port=1")
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    with Gateway(tmp_path_factory.mktemp("device-keys")) as gateway:
+    folder = tmp_path_factory.mktemp("device-keys")
+    with Gateway(folder, clock=Clock(folder)) as gateway:
         gateway.add_app("demo", require="session", registration="open", device_signed="/pay")
         yield gateway
 
@@ -77,7 +78,7 @@ def test_login_refresh_and_a_device_signed_route_with_keys_of_a_tpm(served, tpm,
     # Each renewal takes a signature and an agreement.
     for _ in range(2):
         before = alice.status("--offline")["epoch"]
-        time.sleep(short)
+        served.clock.advance(short)
         assert alice.calls("/hello")["headers"]["countersign-account"] == "name:tpm-alice"
         assert alice.status("--offline")["epoch"] > before
     # The server knows, and so does the account's owner.

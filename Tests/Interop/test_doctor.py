@@ -12,7 +12,7 @@ import pytest
 
 from backend import Backend
 from gateway import Gateway, run
-from ports import free_port
+from ports import reserve_port
 
 TOPICS = ["settings", "clock", "disk", "permissions", "master-key", "store", "upstream", "certificate", "listener", "policy"]
 
@@ -84,7 +84,7 @@ def test_each_fault_is_named(served, tmp_path):
     code, findings = doctor(gateway, *upstream, environment={"COUNTERSIGN_MASTER_KEY": "11" * 32})
     assert code == 1 and "not the one this store was sealed with" in wrong(findings, "master-key")[0]["message"]
     # Nothing listens there.
-    code, findings = doctor(gateway, "--upstream", f"http://127.0.0.1:{free_port()}")
+    code, findings = doctor(gateway, "--upstream", f"http://127.0.0.1:{reserve_port()}")
     assert code == 1 and "refused" in wrong(findings, "upstream")[0]["message"]
     # A listener that is another's: its certificate is not ours.
     other = Gateway(tmp_path / "other")

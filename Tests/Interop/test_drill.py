@@ -8,12 +8,15 @@ import time
 
 import pytest
 
+import processes
 from backend import Backend
+from clock import Clock
 from gateway import run
-from nodes import Cluster, Node, sent, wait_until
+from nodes import Cluster, Node, sent
 from postgres import Postgres, programs
 from products import BINARY
 from redis import RedisServer, is_installed
+from waiting import until
 
 STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.skipif(programs() is None, reason="no postgres"))]
 
@@ -55,12 +58,12 @@ class Load:
                 request = self.cluster.key.request("GET", "/") if kind == "signed" else self.cluster.login()
                 answer = sent(line, request)
                 self.codes.append((time.monotonic(), kind, "ok" if answer.status < 400 else json.loads(answer.body)["code"]))
-                time.sleep(0.01)
+                time.sleep(0.01)  # lint: the pace of a load
 
     def __enter__(self) -> "Load":
         for thread in self.threads:
             thread.start()
-        time.sleep(0.3)
+        until(lambda: {kind for _, kind, _ in list(self.codes)} == {"signed", "login"}, "no load")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -96,7 +99,7 @@ def test_the_store_is_away(cluster, note):
         begun = time.monotonic()
         report = drilled(node, "store", 8)
         ended = time.monotonic()
-        wait_until(lambda: load.seen("login", ended) == {"ok"} or "ok" in load.seen("login", time.monotonic() - 0.5), 10, "no recovery")
+        until(lambda: "ok" in load.seen("login", ended), "no recovery")
     assert "unavailable" in load.seen("login", begun, ended)
     assert load.seen("login", begun + 1, begun + 7) == {"unavailable"}
     # What needs no store goes on, at a node of several until its lease of a second has lapsed.
@@ -118,7 +121,7 @@ def test_the_replay_guard_is_away(cluster, note):
         begun = time.monotonic()
         report = drilled(node, "replay", 5)
         ended = time.monotonic()
-        time.sleep(0.5)
+        until(lambda: load.seen("signed", ended + 0.1), "no load")
     assert load.seen("signed", begun + 1, begun + 4) == load.seen("login", begun + 1, begun + 4) == {"unavailable"}
     assert load.seen("signed", ended + 0.1) == {"ok"}
     assert report["causes"] == ["replay"] and 0 < report["unready_after_ms"] < 4_000 and report["refused"] > 10, report
@@ -128,16 +131,19 @@ def test_the_replay_guard_is_away(cluster, note):
 
 @pytest.mark.skipif(not is_installed(), reason="no redis")
 def test_the_replay_guard_on_redis_is_away(backend, tmp_path):
-    with RedisServer() as redis, Cluster(tmp_path, f"sqlite:{tmp_path}/store.db", ("--upstream", backend.url, "--replay", redis.address),
-                                         accounts=1) as cluster:
-        wait_until(lambda: cluster.nodes[0].causes() == [], 10, "not ready")
+    clock = Clock(tmp_path)
+    with RedisServer(environment=clock.environment) as redis, Cluster(
+            tmp_path, f"sqlite:{tmp_path}/store.db", ("--upstream", backend.url, "--replay", redis.address), accounts=1,
+            clock=clock) as cluster:
+        until(lambda: cluster.nodes[0].causes() == [], "not ready")
         # A new epoch refuses signatures of before its start.
         with cluster.nodes[0].connect() as line:
-            wait_until(lambda: sent(line, cluster.key.request("GET", "/")).status == 200, 90, "requests are refused")
+            until(lambda: clock.advance(1) or sent(line, cluster.key.request("GET", "/")).status == 200, "requests are refused")
         with Load(cluster) as load:
             begun = time.monotonic()
             report = drilled(cluster.nodes[0], "replay", 4)
-            time.sleep(0.5)
+            ended = time.monotonic()
+            until(lambda: load.seen("signed", ended), "no load")
         assert load.seen("signed", begun + 1, begun + 3) == {"unavailable"}
         assert report["causes"] == ["replay"] and load.codes[-1][2] == "ok"
 
@@ -146,17 +152,16 @@ def test_the_replay_guard_on_redis_is_away(backend, tmp_path):
 def test_it_ends_with_its_command(how, backend, tmp_path):
     with Cluster(tmp_path, f"sqlite:{tmp_path}/store.db", ("--upstream", backend.url), accounts=1) as cluster:
         node = cluster.nodes[0]
-        process = subprocess.Popen([BINARY, *map(str, command(node, "replay", "--for", "60s", "--yes", "--json"))], stdout=subprocess.PIPE)
-        wait_until(lambda: metric(node, "replay") == 1, 5, "no drill")
+        process = processes.start([BINARY, *map(str, command(node, "replay", "--for", "60s", "--yes", "--json"))], stdout=subprocess.PIPE)
+        until(lambda: metric(node, "replay") == 1, "no drill")
         other = run(*command(node, "store", "--yes"))
         assert other.returncode != 0 and ("not ready" in other.err or "Another drill" in other.err)
         process.send_signal(how)
-        took = wait_until(lambda: metric(node, "replay") == 0, 5, "it goes on")
+        until(lambda: metric(node, "replay") == 0, "it goes on")
         out = process.communicate(timeout=40)[0]
         if how == signal.SIGINT:
             assert json.loads(out)["end"] == "interrupted" and process.returncode == 0
-        assert took < (1 if how == signal.SIGINT else 2)
-        wait_until(lambda: node.causes() == [] and len(drill_notes(node)) == 2, 5, "it is not ready")
+        until(lambda: node.causes() == [] and len(drill_notes(node)) == 2, "it is not ready")
         assert "before its time" in drill_notes(node)[1]
 
 

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import processes
 from gateway import BINARY, Gateway, run
 from person import PASSWORD, Person
 
@@ -126,7 +127,7 @@ def test_on_a_terminal_the_name_is_typed(served):
 
     def erase(answer: str) -> int:
         ours, theirs = os.openpty()
-        process = subprocess.Popen([BINARY, "account", "erase", "demo", "typed-tina", "--data", served.data], stdin=theirs,
+        process = processes.start([BINARY, "account", "erase", "demo", "typed-tina", "--data", served.data], stdin=theirs,
                                    stdout=subprocess.DEVNULL, stderr=theirs)
         os.close(theirs)
         os.write(ours, answer.encode() + b"\n")

@@ -18,7 +18,9 @@ import pytest
 
 from backend import Backend, Seen
 from gateway import Gateway
+from ports import is_read
 from signing import ReleaseKey
+from waiting import until
 from wire import Closed
 
 # How often a conversation is played until the two paths agree: a backend that cuts its connections meets the same conversation
@@ -87,7 +89,7 @@ def answer(seen: Seen, sock: socket.socket) -> None:
         for index in range(0, len(usual), 7):
             sock.sendall(usual[index:index + 7])
             if index % 70 == 0:
-                time.sleep(0.001)
+                until(lambda: is_read(sock), "the gateway reads")
     elif kind == "interim":
         sock.sendall(b"HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n" + usual)
     elif kind == "silent":
@@ -215,7 +217,7 @@ def converse(plan: Plan, port: int) -> list[bytes]:
                     for part in message:
                         sock.sendall(part)
                         if len(message) > 1:
-                            time.sleep(0.002)
+                            until(lambda: is_read(sock), "the gateway reads")
                 while True:
                     response, rest = read_response(sock, rest, method)
                     responses.append(response)
@@ -233,12 +235,9 @@ def converse(plan: Plan, port: int) -> list[bytes]:
 
 def wait_for_ends() -> None:
     """Until the backend has closed what it was to close: whether a request gets such a connection before is chance."""
-    deadline = time.monotonic() + 10
-    while any(sock.fileno() >= 0 for sock in DYING):
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    until(lambda: not any(sock.fileno() >= 0 for sock in DYING))
     DYING.clear()
-    time.sleep(0.005)
+    time.sleep(0.005)  # lint: the gateway sees the ends
 
 
 CLOSE = b"\r\nConnection: close"

@@ -11,11 +11,14 @@ import urllib.request
 
 import pytest
 
+import processes
+from clock import Clock
 from gateway import Gateway
 from l5_client import kept
 from old_server import FORM, OldServer
 from products import peer
 from test_pins import Identity
+from waiting import until
 
 DRIVER = peer("legacy")
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss w+rd 1%?"
@@ -32,7 +35,7 @@ class Client:
                  backup: str = SPARE.pin, **options: str):
         words = {"url": url, "vault": str(vault), "scheme": scheme, "rung": rung, "id": APP_ID, "secret": SECRET, "salt": SALT,
                  "key": KEY, "pin": pin, "backup": backup} | options
-        self.process = subprocess.Popen([*DRIVER, *(word for name, value in words.items() for word in (f"--{name}", value))],
+        self.process = processes.start([*DRIVER, *(word for name, value in words.items() for word in (f"--{name}", value))],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self) -> "Client":
@@ -86,7 +89,7 @@ def start(tmp_path):
 
 def away_from_the_minute_s_end() -> None:
     if time.time() % 60 > 55:
-        time.sleep(61 - time.time() % 60)
+        time.sleep(61 - time.time() % 60)  # lint: the minute is the client's own
 
 
 @pytest.mark.parametrize("rung", ("base64", "hmac-md5-time"))
@@ -152,12 +155,11 @@ def account(answer: str) -> str:
 
 def logged(gateway: Gateway, path: str, count: int) -> list[dict]:
     """What the gateway granted there, once it has written that many down."""
-    deadline = time.monotonic() + 5
-    while True:
-        found = [event for event in gateway.events() if (event.get("path"), event.get("code")) == (path, "ok")]
-        if len(found) >= count or time.monotonic() > deadline:
-            return found
-        time.sleep(0.05)
+    def found() -> list[dict]:
+        return [event for event in gateway.events() if (event.get("path"), event.get("code")) == (path, "ok")]
+
+    until(lambda: len(found()) >= count, found)
+    return found()
 
 
 class TestTheMove:
@@ -165,7 +167,7 @@ class TestTheMove:
 
     @pytest.fixture
     def moved(self, tmp_path):
-        gateway = Gateway(tmp_path / "gateway")
+        gateway = Gateway(tmp_path / "gateway", clock=Clock(tmp_path))
         with gateway:
             pin = re.search(r"sha256/\S+", gateway.started[-1]).group(0)
             gateway.add_app("old", schemes="form-md5", legacy_login="on", legacy_session="authority",
@@ -194,7 +196,7 @@ class TestTheMove:
             gateway.admin("app", "policy", "old", "--set", "token-lifetime=1s")
             try:
                 client.log_in()
-                time.sleep(2.1)
+                gateway.clock.advance(2.1)
                 gateway.admin("app", "policy", "old", "--set", "token-lifetime=")
                 answers = client.post(count="50")["bodies"]
                 assert len(answers) == 50 and {account(answer) for answer in answers} == {"id:7"}

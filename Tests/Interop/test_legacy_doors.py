@@ -25,7 +25,7 @@ NOBODY = {"uid": 0}
 
 def away_from_the_minute_s_end() -> None:
     if time.time() % 60 > 55:
-        time.sleep(61 - time.time() % 60)
+        time.sleep(61 - time.time() % 60)  # lint: the minute is the client's own
 
 
 class Place:
@@ -330,7 +330,7 @@ def test_tokens_run_out_with_minus_100_unless_they_are_renewed(place):
     place.set(token_lifetime="1s")
     try:
         session = place.log_in("md5", place.add("md5"))
-        time.sleep(2.1)
+        time.sleep(2.1)  # lint: a token's lifetime
         assert place.api(session["tok"]) == -100
         assert place.post("/user/password", tok=session["tok"], pwd="x", newPwd="y")["err"]["code"] == -100
         place.set(legacy_renewal="on")

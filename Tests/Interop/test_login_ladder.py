@@ -3,11 +3,11 @@
 import base64
 import json
 import re
-import time
 import urllib.parse
 
 import pytest
 
+from clock import Clock
 from gateway import ROOT, Gateway, run
 from l1_client import call, error, signed
 from l5_client import RUNGS, OldClient, kept, minute, sent
@@ -33,7 +33,8 @@ def rows() -> list[dict]:
 @pytest.fixture(scope="module")
 def old(tmp_path_factory):
     # From one address come all of these tests' guesses; accounts are limited as ever.
-    with Gateway(tmp_path_factory.mktemp("ladder"), "--login-address", "100000/1s") as running:
+    folder = tmp_path_factory.mktemp("ladder")
+    with Gateway(folder, "--login-address", "100000/1s", clock=Clock(folder)) as running:
         running.add_app("old", schemes="form-md5", legacy_login="on", legacy_session="authority",
                         legacy_renewal="on", legacy_salt=SALT, legacy_key=KEY, slots="single")
         running.admin("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
@@ -53,24 +54,25 @@ def api(old, **business: str) -> dict:
     return json.loads(body)
 
 
-def wait_for_a_whole_minute() -> None:
-    """So that what is sent now is judged in the same minute."""
-    if time.time() % 60 > 55:
-        time.sleep(61 - time.time() % 60)
+def early_in_a_minute(gateway: Gateway) -> float:
+    """The server's time, so early in a minute that what is sent now is judged in the same one."""
+    if gateway.time() % 60 > 30:
+        gateway.clock.advance(60 - gateway.time() % 60)
+    return gateway.time()
 
 
 @pytest.mark.parametrize("rung", RUNGS)
 def test_each_rung(old, rung):
-    wait_for_a_whole_minute()
-    value = sent(rung, PASSWORD, SALT, KEY)
-    wrong = sent(rung, PASSWORD + "x", SALT, KEY)
+    now = early_in_a_minute(old)
+    value = sent(rung, PASSWORD, SALT, KEY, now)
+    wrong = sent(rung, PASSWORD + "x", SALT, KEY, now)
     assert old.client.log_in(rung, f"user-{rung}", wrong) == {"userId": 0}
     answer = old.client.log_in(rung, f"user-{rung}", value)
     assert answer["userId"] == 100 + RUNGS.index(rung)
     assert re.fullmatch(r"b_[A-Za-z0-9_-]{43}", answer["token"]) and re.fullmatch(r"l_[A-Za-z0-9_-]{43}", answer["loginToken"])
     assert answer["expiresIn"] == 7200
     other = RUNGS[(RUNGS.index(rung) + 2) % len(RUNGS)]
-    assert old.client.log_in(other, f"user-{rung}", sent(other, PASSWORD, SALT, KEY)) == {"userId": 0}, "another rung's value"
+    assert old.client.log_in(other, f"user-{rung}", sent(other, PASSWORD, SALT, KEY, now)) == {"userId": 0}, "another rung's value"
 
 
 def test_a_plus_that_arrives_as_a_space(old):
@@ -96,8 +98,7 @@ def test_the_figures_of_the_vectors(tmp_path):
 class TestTheMinute:
     def test_this_one_and_the_last_once_each(self, old):
         """The minute turns between the client and the server: the client's clock is put back, the server's goes on."""
-        wait_for_a_whole_minute()
-        now = time.time()
+        now = early_in_a_minute(old)
         this, last, older, next_ = (sent("hmac-md5-time", PASSWORD, SALT, KEY, now + ahead) for ahead in (0, -60, -120, 60))
         assert minute(now) != minute(now - 60)
         log_in = lambda value: old.client.log_in("hmac-md5-time", "turn0", value)["userId"]  # noqa: E731
@@ -109,18 +110,16 @@ class TestTheMinute:
         assert log_in(this) == 0, "once"
 
     def test_one_account_s_use_is_not_another_s(self, old):
-        wait_for_a_whole_minute()
-        value = sent("hmac-md5-time", PASSWORD, SALT, KEY)
+        value = sent("hmac-md5-time", PASSWORD, SALT, KEY, early_in_a_minute(old))
         assert [old.client.log_in("hmac-md5-time", f"turn{n}", value)["userId"] for n in (1, 2)] == [301, 302]
 
     def test_a_use_is_remembered_over_kill_9(self, tmp_path):
-        with Gateway(tmp_path) as running:
+        with Gateway(tmp_path, clock=Clock(tmp_path)) as running:
             running.add_app("old", legacy_login="on", legacy_key=KEY)
             running.admin("account", "import", "old", "-", stdin=json.dumps(
                 {"name": "u", "user_id": 5, "rung": "hmac-md5-time", "value": kept("hmac-md5-time", PASSWORD, SALT, KEY)}))
             client = OldClient(running.url, str(running.data / "tls/certificate.pem"))
-            wait_for_a_whole_minute()
-            value = sent("hmac-md5-time", PASSWORD, SALT, KEY)
+            value = sent("hmac-md5-time", PASSWORD, SALT, KEY, early_in_a_minute(running))
             assert client.log_in("hmac-md5-time", "u", value) == {"userId": 5}
             assert running.stop(9) == -9
             running.start()
@@ -154,7 +153,7 @@ class TestTokens:
         try:
             answer = self.log_in(old, "held3")
             assert answer["expiresIn"] == 1
-            time.sleep(2.1)
+            old.clock.advance(2.1)
             assert api(old, token=answer["token"])["err"]["code"] == -101
             old.admin("app", "policy", "old", "--set", "legacy-renewal=off")
             assert api(old, token=answer["token"])["err"]["code"] == -100
@@ -298,13 +297,12 @@ class TestImport:
 
 def test_a_secret_setting_from_standard_input(tmp_path):
     """What must not stand in a command line; it is in force at once, as the running server's next login shows."""
-    with Gateway(tmp_path) as running:
+    with Gateway(tmp_path, clock=Clock(tmp_path)) as running:
         running.add_app("old", legacy_login="on")
         running.admin("account", "import", "old", "-", stdin=json.dumps(
             {"name": "u", "user_id": 5, "rung": "hmac-md5-time", "value": kept("hmac-md5-time", PASSWORD, SALT, KEY)}))
         client = OldClient(running.url, str(running.data / "tls/certificate.pem"))
-        wait_for_a_whole_minute()
-        value = sent("hmac-md5-time", PASSWORD, SALT, KEY)
+        value = sent("hmac-md5-time", PASSWORD, SALT, KEY, early_in_a_minute(running))
         assert client.log_in("hmac-md5-time", "u", value) == {"userId": 0}, "no key yet"
         shown = running.admin("app", "policy", "old", "--set-secret", "legacy-key", stdin=KEY + "\n")
         assert "legacy-key=(sealed)" in shown.out and KEY not in shown.out
@@ -343,7 +341,7 @@ class TestUpgrade:
 
     @pytest.fixture
     def moving(self, tmp_path):
-        with Gateway(tmp_path / "gateway") as running:
+        with Gateway(tmp_path / "gateway", clock=Clock(tmp_path)) as running:
             running.add_app("old", legacy_login="on", legacy_session="authority", legacy_upgrade="on", legacy_key=KEY,
                             slots="unlimited", schemes="message-signatures,form-md5")
             running.admin("account", "import", "old", "-", stdin="\n".join(json.dumps(
@@ -356,7 +354,7 @@ class TestUpgrade:
             yield running
 
     def log_in(self, moving, rung: str, password: str = PASSWORD) -> dict:
-        return moving.client.log_in(rung, rung, urllib.parse.quote(sent(rung, password, SALT, KEY)))
+        return moving.client.log_in(rung, rung, urllib.parse.quote(sent(rung, password, SALT, KEY, early_in_a_minute(moving))))
 
     @pytest.mark.parametrize("rung", ["plain-get", "plain-post", "base64"])
     def test_the_password_s_account_moves_and_the_rung_opens_it_no_more(self, moving, tmp_path, rung):
@@ -376,7 +374,6 @@ class TestUpgrade:
 
     @pytest.mark.parametrize("rung", ["md5", "hmac-md5-time"])
     def test_a_digest_moves_nothing(self, moving, rung):
-        wait_for_a_whole_minute()
         assert self.log_in(moving, rung)["userId"] == self.NAMES[rung]
         if rung != "hmac-md5-time":
             assert self.log_in(moving, rung)["userId"] == self.NAMES[rung]
@@ -393,7 +390,6 @@ class TestUpgrade:
         assert done.returncode == 0, done.err
         assert alice.calls("/hello")["headers"]["countersign-account"] == f"id:{self.NAMES[rung]}"
         alice.logs_in(password=PASSWORD)
-        wait_for_a_whole_minute()
         assert self.log_in(moving, rung) == {"userId": 0}
         assert moving.admin("audit", "list", "--json").out.count("account.upgrade") == 1
 

@@ -7,7 +7,9 @@ import time
 
 import pytest
 
+from clock import Clock
 from gateway import Gateway, run
+from waiting import until
 
 INTERVAL = 2
 
@@ -24,11 +26,8 @@ def refused(gateway: Gateway) -> dict[str, int]:
     return json.loads(gateway.admin("meter", "--json").out)["unknown"]
 
 
-def eventually(read, expected, wait: float = 3 * INTERVAL):
-    deadline = time.monotonic() + wait
-    while (seen := read()) != expected and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert seen == expected
+def eventually(read, expected):
+    until(lambda: read() == expected, read)
 
 
 def traffic(gateway: Gateway, first, second) -> dict:
@@ -55,13 +54,14 @@ def traffic(gateway: Gateway, first, second) -> dict:
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
 def test_figures_are_the_requests_sent(tmp_path, end):
-    gateway = Gateway(tmp_path).start()
+    gateway = Gateway(tmp_path, clock=Clock(tmp_path)).start()
     gateway.add_app("demo")
     first, second = gateway.add_release(version="1.0"), gateway.add_release(version="2.0")
     expected = traffic(gateway, first, second)
     if end == signal.SIGKILL:
         # What a kill may lose is what came in the last interval.
-        time.sleep(INTERVAL + 1)
+        gateway.clock.advance(INTERVAL)
+        eventually(lambda: counted(gateway), expected)
     gateway.stop(end)
     assert counted(gateway) == expected
     assert refused(gateway) == {"unknown-key": 1, "unsigned": 1}
@@ -73,15 +73,15 @@ def test_figures_are_the_requests_sent(tmp_path, end):
 
 
 def test_a_kill_under_load_loses_an_interval_at_most(tmp_path, note):
-    gateway = Gateway(tmp_path, "--limit-keepalive-requests", 1_000_000).start()
+    gateway = Gateway(tmp_path, "--limit-keepalive-requests", 1_000_000, clock=Clock(tmp_path)).start()
     gateway.add_app("demo")
     key, answered = gateway.add_release(), []
     with gateway.connect() as connection:
-        end = time.monotonic() + 3 * INTERVAL + 0.7
-        while time.monotonic() < end:
+        end = gateway.time() + 3 * INTERVAL + 0.7
+        while gateway.time() < end:
             connection.send(key.request())
             assert connection.answer().status == 200
-            answered.append(time.monotonic())
+            answered.append(gateway.time())
     gateway.stop(signal.SIGKILL)
     kept = counted(gateway)["1.0"][0]
     # A second for the disk, and for a machine that has other work.

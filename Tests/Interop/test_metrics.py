@@ -10,12 +10,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 
 
 class Administered(Gateway):
     def __init__(self, folder, *options, **named):
-        self.admin_port = free_port()
+        self.admin_port = reserve_port()
         super().__init__(folder, *options, **named)
 
     def command(self, *options: object) -> list[str]:

@@ -6,10 +6,10 @@ import os
 import signal
 import sqlite3
 import subprocess
-import time
 
 import pytest
 
+import processes
 from backend import Backend
 from gateway import BINARY, Gateway, run
 from person import Person
@@ -133,8 +133,7 @@ def test_a_killed_move_leaves_nothing_or_everything(server, address, tmp_path, b
     environment = {**os.environ, **gateway.environment}
     killed = 0
     for round_ in range(60 if is_long else 12):
-        began = time.monotonic()
-        process = subprocess.Popen([BINARY, "migrate", file_of(gateway), address, "--data", gateway.data], env=environment,
+        process = processes.start([BINARY, "migrate", file_of(gateway), address, "--data", gateway.data], env=environment,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             process.wait(0.02 * (round_ + 1))
@@ -145,7 +144,7 @@ def test_a_killed_move_leaves_nothing_or_everything(server, address, tmp_path, b
         process.communicate()
         if process.returncode == 0:
             break
-        assert process.returncode == -signal.SIGKILL and time.monotonic() - began < 30
+        assert process.returncode == -signal.SIGKILL
         rows = server.sql("SELECT to_regclass('countersign.account')", database) and server.sql(
             "SELECT count(*) FROM countersign.account", database)
         # Two: everything is there. It was killed before it could say so, and perhaps before the file was marked.

@@ -14,6 +14,7 @@ import threading
 
 import pytest
 
+import processes
 from gateway import ROOT
 from products import peer
 from test_pins import Identity
@@ -61,7 +62,7 @@ def mitmproxy(folder: pathlib.Path, *options: str):
     """mitmproxy with an authority of its own making; its port, its log, that authority."""
     log = folder / "mitmproxy.log"
     with open(log, "wb") as output:
-        running = subprocess.Popen(
+        running = processes.start(
             [MITMDUMP, "--ssl-insecure", "--set", f"confdir={folder / 'mitmproxy'}", "--set", "flow_detail=3", *options],
             stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     try:

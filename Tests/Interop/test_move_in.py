@@ -13,11 +13,13 @@ import urllib.parse
 import pytest
 
 import auth_clients
+from clock import Clock
 from gateway import ROOT, Gateway
 from l1_client import signed as form_signed
 from old_shop import Shop
-from ports import free_port
+from ports import reserve_port
 from test_decide import Proxy
+from waiting import until
 from wire import Connection
 
 HOST = "api.example.com"
@@ -54,18 +56,18 @@ class Moved:
                 commands.append(line)
         assert serve, "the page says how to serve"
         options = dict(zip(serve[::2], serve[1::2], strict=True))
-        port = free_port()
+        port = reserve_port()
         options |= {"--listen": f"127.0.0.1:{port}", "--tls": "off"}
         if asked_by:
             options |= {"--decide": asked_by, "--trusted-proxies": "127.0.0.1"}
         if "--upstream" in options:
             options["--upstream"] = f"http://127.0.0.1:{self.shop.port}"
-        self.gateway = Gateway(folder / "gateway", *[word for pair in options.items() for word in pair])
+        self.gateway = Gateway(folder / "gateway", *[word for pair in options.items() for word in pair], clock=Clock(folder))
         self.run("\n".join(commands))
         self.gateway.start()
         self.proxy, self.port = None, port
         if "--decide" in options:
-            self.port = free_port()
+            self.port = reserve_port()
             self.proxy = Proxy(options["--decide"], folder / "proxy", self.gateway, self.shop, self.port)
 
     def run(self, block: str) -> str:
@@ -82,13 +84,10 @@ class Moved:
         self.run(block.replace("--warn-at now --at +30d", "--at now"))
 
     def meter(self, holds) -> None:
-        deadline = time.monotonic() + 15
-        while True:
-            told = json.loads(self.gateway.admin("meter", "shop", "--json").out)
-            if holds(told):
-                return
-            assert time.monotonic() < deadline, told
-            time.sleep(0.2)
+        def told() -> dict:
+            return json.loads(self.gateway.admin("meter", "shop", "--json").out)
+
+        until(lambda: holds(told()), told)
 
     def close(self) -> None:
         if self.proxy:
@@ -295,7 +294,7 @@ def test_page_4(moved):
     moved.gateway.admin("app", "policy", "shop", "--set", "token-lifetime=1s")
     assert first.logs_in("138", "secret")["userId"] == made
     moved.gateway.admin("app", "policy", "shop", "--set", "token-lifetime=")
-    time.sleep(2.1)
+    moved.gateway.clock.advance(2.1)
     assert first.orders()["code"] == "token-expired"
     assert first.renews().get("token") and first.orders()["orders"] == [4200]
     assert second.logs_in("138", "secret")["userId"] == made and second.orders()["orders"] == [4200]

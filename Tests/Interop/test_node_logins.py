@@ -12,10 +12,11 @@ import pytest
 
 from backend import Backend, Seen
 from bearer import DEVICE, PREFIX
-from nodes import HOST, Cluster, Node, sent, wait_until
+from nodes import HOST, Cluster, Node, sent
 from person import PASSWORD, Person
 from postgres import Postgres, programs
 from signing import ReleaseKey
+from waiting import until
 from wire import Closed
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
@@ -146,10 +147,10 @@ def test_a_login_is_forgotten_when_the_database_crashes(tmp_path):
                                                     fields=[("content-type", "application/json")]))
                     return "ok" if answer.status == 200 else json.loads(answer.body)["code"]
 
-            wait_until(lambda: finished() != "unavailable", 10, "no recovery")
+            until(lambda: finished() != "unavailable", "no recovery")
             assert finished() == "login-expired"
-            wait_until(lambda: person.run("login", "--account", person.name, "--password-stdin",
-                                          stdin=f"{PASSWORD}\n").returncode == 0, 10, "no login")
+            until(lambda: person.run("login", "--account", person.name, "--password-stdin",
+                                     stdin=f"{PASSWORD}\n").returncode == 0, "no login")
     finally:
         server.remove()
 
@@ -192,7 +193,7 @@ def test_without_the_database_no_guess_is_tried(tmp_path):
             codes = [guessed(cluster, cluster.nodes[number % 3], "user-0") for number in range(12)]
             assert set(codes) == {"unavailable"}, codes
             server.start()
-            wait_until(lambda: guessed(cluster, cluster.nodes[1], "nobody") != "unavailable", 10, "no recovery")
+            until(lambda: guessed(cluster, cluster.nodes[1], "nobody") != "unavailable", "no recovery")
             # What was counted before the crash counts still, but for its last half second.
             assert tries(cluster, cluster.nodes, ["user-0"]) <= 6
     finally:

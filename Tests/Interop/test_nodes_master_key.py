@@ -10,8 +10,9 @@ import pytest
 
 from gateway import run
 from load import Load
-from nodes import Cluster, Node, sent, wait_until
+from nodes import Cluster, Node, sent
 from postgres import programs
+from waiting import until
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
@@ -47,16 +48,16 @@ def test_a_rotation_under_load(server, backend, tmp_path, note):
             assert lacking == give_to[place:], done.err
             assert server.sql("SELECT count(*) FROM countersign.meta WHERE name = 'master-key-next-check'::bytea", "rotation") == "0"
             give(first, give_to[place])
-        wait_until(lambda: all(each["next_master_key"] for each in json.loads(first.admin("nodes", "--json").out)["nodes"]), 5, "it is not told")
+        until(lambda: all(each["next_master_key"] for each in json.loads(first.admin("nodes", "--json").out)["nodes"]), "it is not told")
         loads = [Load(cluster, account, allowed={"unavailable"}) for account in range(2)]
         try:
-            wait_until(lambda: all(load.sessions >= 3 for load in loads), 60, "no load")
+            until(lambda: all(load.sessions >= 3 for load in loads), "no load")
             before = [load.sessions for load in loads]
             begun = time.monotonic()
             done = rotate(first)
             took = time.monotonic() - begun
             assert done.returncode == 0, done.err
-            wait_until(lambda: all(load.sessions > count + 3 for load, count in zip(loads, before)), 60, "no load afterwards")
+            until(lambda: all(load.sessions > count + 3 for load, count in zip(loads, before)), "no load afterwards")
         finally:
             for load in loads:
                 load.stop()
@@ -64,7 +65,7 @@ def test_a_rotation_under_load(server, backend, tmp_path, note):
         assert sum(seen.target == "/load" for seen in backend.seen) == sum(load.forwarded for load in loads)
         # Each node has replaced its own file, and the session of before goes on at each.
         for node in cluster.nodes:
-            wait_until(lambda node=node: not (node.data / "master.key.next").exists(), 15, "the file is not renamed")
+            until(lambda node=node: not (node.data / "master.key.next").exists(), "the file is not renamed")
             with node.connect() as line:
                 sent(line, cluster.bearing(token), 200)
         assert len({key(node) for node in cluster.nodes} | {former}) == 2
@@ -92,7 +93,7 @@ def test_a_node_that_lost_the_next_key(server, tmp_path):
         first, second = cluster.nodes
         assert rotate(first).returncode != 0
         give(first, second)
-        wait_until(lambda: all(each["next_master_key"] for each in json.loads(first.admin("nodes", "--json").out)["nodes"]), 5, "it is not told")
+        until(lambda: all(each["next_master_key"] for each in json.loads(first.admin("nodes", "--json").out)["nodes"]), "it is not told")
         with second.connect() as line:
             token = cluster.logged_in(line)
             # Stopped, so that it says what it said before.
@@ -105,12 +106,12 @@ def test_a_node_that_lost_the_next_key(server, tmp_path):
             assert done.returncode == 0, done.err
             # Its lease had lapsed, and it does not get another.
             assert sent(line, cluster.bearing(token)).status == 503
-            wait_until(lambda: "nodes" in second.causes(), 5, "it is ready")
+            until(lambda: "nodes" in second.causes(), "it is ready")
             assert sent(line, cluster.bearing(token)).status == 503
             assert any("master key" in text for text in second.notes())
             (tmp_path / "kept").rename(second.data / "master.key.next")
-            wait_until(lambda: sent(line, cluster.bearing(token)).status == 200, 10, "it does not go on")
-        wait_until(lambda: key(first) == key(second), 15, "the file is not renamed")
+            until(lambda: sent(line, cluster.bearing(token)).status == 200, "it does not go on")
+        until(lambda: key(first) == key(second), "the file is not renamed")
 
 
 def test_a_key_of_the_environment(server, tmp_path):

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+import processes
 from failing import needs_mounts
 from gateway import ROOT, Gateway
 from notes_app import PROGRAM, NotesApp, NotesBackend, some_pin, texts, write_settings
@@ -266,7 +267,7 @@ def test_at_a_terminal(place, settings, tmp_path):
     """A person reads text, types a password unseen, and a note cannot give orders to the terminal."""
     ours, theirs = pty.openpty()
     command = [PROGRAM, "--settings", settings, "--vault", tmp_path / "vault"]
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs)
+    process = processes.start(command, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     shown = b""
 
@@ -301,7 +302,7 @@ def test_the_script_that_serves_it(tmp_path):
     command = [ROOT / "Examples/Notes/serve.sh", "--listen", "127.0.0.1:0", "--admin", "off",
                "--data", tmp_path / "data"]
     # Tests that run in the background may have inherited that Ctrl-C is ignored, which no shell undoes.
-    script = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    script = processes.start(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=environment, start_new_session=True,
                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:

@@ -16,11 +16,13 @@ import urllib.request
 import pytest
 
 import needs
+import processes
 from backend import Backend
 from person import Person
-from ports import free_port
+from ports import reserve_port
 from products import ROOT
 from test_metrics import Administered
+from waiting import until
 
 FOLDER = ROOT / "Examples/observability"
 # What only other deployments have.
@@ -35,7 +37,7 @@ class Prometheus:
 
     def __init__(self, folder: pathlib.Path, gateway: Administered):
         folder.mkdir()
-        self.port = free_port()
+        self.port = reserve_port()
         rules = re.sub(r"for: \d+[ms]", "for: 1s", re.sub(r"\[\d+m\]", "[10s]", (FOLDER / "alerts.yml").read_text()))
         config = (FOLDER / "prometheus.yml").read_text()
         for former, present in [("127.0.0.1:8444", f"127.0.0.1:{gateway.admin_port}"), ("15s", "1s"),
@@ -45,7 +47,7 @@ class Prometheus:
         (folder / "alerts.yml").write_text(rules)
         (folder / "prometheus.yml").write_text(config)
         self.log = open(folder / "log", "wb")
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             ["prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}",
              f"--web.listen-address=127.0.0.1:{self.port}"], stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
 
@@ -70,14 +72,13 @@ class Prometheus:
     def firing(self) -> set[str]:
         return {alert["labels"]["alertname"] for alert in self.get("alerts")["alerts"] if alert["state"] == "firing"}
 
-    def waits(self, what: str, holds, seconds: float = 60) -> None:
-        deadline = time.monotonic() + seconds
-        while True:
+    def waits(self, what: str, holds) -> None:
+        def does_hold() -> bool:
             with contextlib.suppress(OSError):
-                if holds():
-                    return
-            assert time.monotonic() < deadline, what
-            time.sleep(0.3)
+                return holds()
+            return False
+
+        until(does_hold, what)
 
     def fires(self, *names: str) -> None:
         self.waits(f"{names} do not fire", lambda: set(names) <= self.firing())
@@ -209,7 +210,7 @@ def test_alerts_fire_by_real_faults(watched, stack):
     with Traffic(lambda: gateway.send(gateway.key.request())):
         prometheus.waits("no rate of accepted requests", lambda: max(
             prometheus.figures('rate(countersign_requests_total{outcome="accepted"}[10s])'), default=0) > 0)
-        time.sleep(3)
+        time.sleep(3)  # lint: Prometheus evaluates its rules
         assert prometheus.firing() <= BUSY, "nothing is wrong"
         # The backend goes.
         gateway.backend.close()
@@ -220,7 +221,7 @@ def test_alerts_fire_by_real_faults(watched, stack):
     with Traffic(*[lambda: gateway.send(f"GET / HTTP/1.1\r\nHost: {gateway.key.authority}\r\n\r\n".encode())] * 3):
         prometheus.fires("CountersignManyRefusals")
     # The replay guard is away, as far as requests can tell.
-    drill = subprocess.Popen([gateway.binary, "drill", "replay", "--for", "40s", "--yes", "--data", gateway.data,
+    drill = processes.start([gateway.binary, "drill", "replay", "--for", "40s", "--yes", "--data", gateway.data,
                               "--admin", f"127.0.0.1:{gateway.admin_port}"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -266,14 +267,10 @@ def test_every_query_of_the_dashboard(watched, tmp_path):
     queries = expressions()
     with Traffic(lambda: gateway.send(gateway.key.request()), asks, signs_in,
                  lambda: gateway.send(f"GET / HTTP/1.1\r\nHost: {gateway.key.authority}\r\n\r\n".encode())):
-        deadline = time.monotonic() + 60
-        while True:
-            results = {expression: prometheus.figures(expression) for _, expression in queries}
-            missing = [(title, expression) for title, expression in queries
-                       if not any(name in expression for name in ELSEWHERE)
-                       and not any(not math.isnan(figure) for figure in results[expression])]
-            if not missing or time.monotonic() > deadline:
-                break
-            time.sleep(1)
-    assert not missing, f"no figures for {missing}"
+        def missing() -> list[tuple[str, str]]:
+            return [(title, expression) for title, expression in queries
+                    if not any(name in expression for name in ELSEWHERE)
+                    and not any(not math.isnan(figure) for figure in prometheus.figures(expression))]
+
+        until(lambda: not missing(), lambda: f"no figures for {missing()}")
     assert len(queries) > 40

@@ -9,9 +9,11 @@ import urllib.parse
 import pytest
 
 from backend import Backend
+from clock import Clock
 from gateway import Gateway, run
 from l1_client import signed as form_signed
 from test_routes import code, unsigned
+from waiting import until
 
 OBSERVED = ("unsigned", "unknown-key", "bad-signature", "stale", "replayed", "body-mismatch", "token-expired", "scheme-not-allowed")
 
@@ -24,7 +26,7 @@ def backend():
 
 @pytest.fixture
 def gateway(tmp_path, backend):
-    with Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", backend.url) as running:
+    with Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", backend.url, clock=Clock(tmp_path)) as running:
         running.add_app("demo", legacy_host="127.0.0.1", enforcement="observe")
         running.key = running.add_release()
         yield running
@@ -45,7 +47,7 @@ class Mix:
         form = b"username=ada&password=pw-ada"
         login = gateway.send(unsigned(gateway, "/login/login.php", "POST", "Content-Type: application/x-www-form-urlencoded", body=form))
         self.token = json.loads(login.body)["token"]
-        time.sleep(2)  # It expires after one second.
+        gateway.clock.advance(2)  # It expires after one second.
 
     def next(self) -> tuple[bytes, str]:
         self.number += 1
@@ -129,17 +131,16 @@ def test_a_thousand_requests_each_with_its_verdict(gateway, backend):
 
 def wait_for_meter(gateway: Gateway, sent: list) -> None:
     expected = {kind: sum(other == kind for _, other in sent) for kind in OBSERVED}
-    deadline = time.monotonic() + 15
-    while True:
+
+    def counts() -> dict[str, int]:
         told = json.loads(gateway.admin("meter", "demo", "--json").out)
-        counts: dict[str, int] = {}
+        found: dict[str, int] = {}
         for row in told["unsigned"] + told["releases"]:
             for name, count in row["would_refuse_by_code"].items():
-                counts[name] = counts.get(name, 0) + count
-        if counts == expected:
-            break
-        assert time.monotonic() < deadline, (counts, expected)
-        time.sleep(0.3)
+                found[name] = found.get(name, 0) + count
+        return found
+
+    until(lambda: gateway.clock.advance(1) or counts() == expected, lambda: (counts(), expected))
     text = gateway.admin("meter", "demo").out
     assert "WOULD REFUSE" in text and "would be refused of demo:" in text
 
@@ -183,15 +184,11 @@ def test_a_streamed_body_is_never_vouched_for_unseen(gateway, backend):
 
 def test_it_ends_and_says_so(gateway, backend):
     listed = json.loads(gateway.admin("route", "list", "demo", "--json").out)
-    until = int(listed["enforcement"].removeprefix("observe="))
-    assert abs(until - time.time() - 30 * 86_400) < 60
+    end = int(listed["enforcement"].removeprefix("observe="))
+    assert abs(end - time.time() - 30 * 86_400) < 60
     assert "reach the backend" in gateway.admin("route", "list", "demo").out
-    told = [line for line in gateway.events() if line.get("log") == "enforcement"]
-    deadline = time.monotonic() + 15
-    while not told:
-        assert time.monotonic() < deadline, "the log does not say it"
-        time.sleep(0.2)
-        told = [line for line in gateway.events() if line.get("log") == "enforcement"]
+    told = until(lambda: gateway.clock.advance(1) or [line for line in gateway.events() if line.get("log") == "enforcement"],
+                 "the log does not say it")
     assert "app demo" in told[0]["message"] and "reach the backend until" in told[0]["message"]
     for wrong in ("observe=0d", "observe=31d", "observe=5", "off"):
         done = run("app", "policy", "demo", "--set", f"enforcement={wrong}", "--data", gateway.data)

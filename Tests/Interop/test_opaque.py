@@ -10,6 +10,7 @@ import subprocess
 import opaque_snake
 import pytest
 
+import processes
 from products import peer
 
 PEER = peer("opaque")
@@ -23,7 +24,7 @@ class Peer:
     """Our library, driven by lines."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(PEER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = processes.start(PEER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __call__(self, command: str, *arguments: bytes) -> list[bytes]:
         return [bytes.fromhex(word) for word in self.words(command, *(item.hex() for item in arguments))]

@@ -5,17 +5,19 @@ import contextlib
 import json
 import socket
 import struct
-import time
+import threading
 import urllib.parse
 
 import pytest
 
 import bearer
 from backend import Backend, Seen, ok
+from clock import Clock
 from full import sampled
 from l1_client import signed
-from ports import free_port
+from ports import reserve_port
 from test_metrics import Administered
+from waiting import HANGS, until
 from wire import Answer, Closed, Connection
 
 LARGE = bytes(8 << 20)
@@ -24,9 +26,9 @@ LARGE = bytes(8 << 20)
 class Front(Administered):
     """A gateway before a backend that answers as the first segment of the path says."""
 
-    def __init__(self, folder, path: str, backend_port: int, *options):
+    def __init__(self, folder, path: str, backend_port: int, *options, **named):
         super().__init__(folder, "--workers", 1, "--fast-path", path, "--upstream", f"http://127.0.0.1:{backend_port}",
-                         *options)
+                         *options, **named)
 
     def __enter__(self) -> "Front":
         super().__enter__()
@@ -60,6 +62,9 @@ class Front(Administered):
         return {dict(labels)["outcome"]: count for (name, labels), count in self.metrics().items()
                 if name == f"countersign_{span}_duration_seconds_count"}
 
+    def waiting(self) -> float:
+        return self.metrics()["countersign_upstream_waiting", ()]
+
     def logins(self) -> dict[str, float]:
         return {dict(labels)["outcome"]: count for (name, labels), count in self.metrics().items()
                 if name == "countersign_logins_total"}
@@ -71,14 +76,19 @@ class Front(Administered):
 
     def ended(self, outcome: str, count: int = 1) -> dict:
         """The event of the last request with this outcome, once `count` have it in the log and in the metric."""
-        deadline = time.monotonic() + 20
-        while True:
-            events = [event for event in self.events() if event.get("code") == outcome]
-            counted = self.outcomes().get(outcome, 0)
-            if len(events) == counted == count:
-                return events[-1]
-            assert time.monotonic() < deadline, (outcome, counted, [event.get("code") for event in self.events()])
-            time.sleep(0.1)
+        def events() -> list[dict]:
+            return [event for event in self.events() if event.get("code") == outcome]
+
+        until(lambda: len(events()) == self.outcomes().get(outcome, 0) == count,
+              lambda: (outcome, self.outcomes(), [event.get("code") for event in self.events()]))
+        return events()[-1]
+
+
+def wait_for_the_end(sock: socket.socket) -> None:
+    """Until the gateway closes the connection."""
+    sock.settimeout(HANGS)
+    with contextlib.suppress(ConnectionError):
+        assert sock.recv(1) == b""
 
 
 def faulty(seen: Seen, sock: socket.socket) -> None:
@@ -87,7 +97,7 @@ def faulty(seen: Seen, sock: socket.socket) -> None:
     if kind == "closes":
         raise Closed
     if kind == "silent":
-        time.sleep(4)
+        wait_for_the_end(sock)
         raise Closed
     if kind == "no-http":
         sock.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
@@ -103,14 +113,11 @@ def faulty(seen: Seen, sock: socket.socket) -> None:
         raise Closed
     elif kind == "events":
         sock.sendall(head.replace(b"plain", b"event-stream") + b"Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n")
-        time.sleep(4)
+        wait_for_the_end(sock)
         raise Closed
     elif kind == "large":
         with contextlib.suppress(OSError):
             sock.sendall(head + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
-    elif kind == "slow":
-        time.sleep(5)
-        ok(seen, sock)
     else:
         ok(seen, sock)
 
@@ -161,7 +168,7 @@ def test_a_fault_of_the_backend(front, prefix, target, expected, outcome):
 
 
 def test_a_backend_that_is_not_there(path, tmp_path):
-    with Front(tmp_path, path, free_port()) as front:
+    with Front(tmp_path, path, reserve_port()) as front:
         assert told(front.answer(front.key.request())) == (502, "upstream-failed")
         assert front.ended("upstream-unreachable")["status"] == 502
         keyed = front.key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", "one")])
@@ -177,16 +184,25 @@ def test_a_backend_that_is_not_there(path, tmp_path):
 
 
 def test_a_backend_whose_connections_are_in_use(path, tmp_path):
-    options = ("--limit-upstream-connections", 1, "--limit-upstream-waiting", 1, "--deadline-upstream-connect", 1)
-    with Backend(faulty) as backend, Front(tmp_path, path, backend.port, *options) as front:
+    options = ("--limit-upstream-connections", 1, "--limit-upstream-waiting", 1, "--deadline-upstream-connect", 20)
+    go = threading.Event()
+
+    def slow(seen: Seen, sock: socket.socket) -> None:
+        assert go.wait(HANGS)
+        ok(seen, sock)
+
+    with Backend(slow) as backend, Front(tmp_path, path, backend.port, *options, clock=Clock(tmp_path)) as front:
         with front.connect() as first, front.connect() as second, front.connect() as third:
             first.send(front.key.request(target="/slow"))
             backend.wait(1)
             second.send(front.key.request(target="/well"))
-            time.sleep(0.2)
+            until(lambda: front.clock.advance(0.1) or front.waiting() == 1, "the second waits")
             third.send(front.key.request(target="/well"))
             # The third finds the queue full; the second has waited too long.
-            assert [told(third.answer()), told(second.answer())] == [(503, "unavailable")] * 2
+            assert told(third.answer()) == (503, "unavailable")
+            front.clock.advance(25)
+            assert told(second.answer()) == (503, "unavailable")
+            go.set()
             assert first.answer().status == 200
         assert front.ended("upstream-busy", 2)["status"] == 503
         assert front.outcomes() == {"upstream-busy": 2, "accepted": 1}
@@ -212,9 +228,7 @@ def test_a_client_that_goes_within_its_body(front):
     body = bytes(4 << 20)
     with front.connect() as connection:
         connection.send(front.key.request("POST", "/upload", body)[:-(1 << 20)])
-        deadline = time.monotonic() + 10
-        while front.backend.bytes() < 1 << 20 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: front.backend.bytes() >= 1 << 20)
         reset(connection)
     front.ended("client-aborted")
     assert not front.backend.seen, "the backend has had no whole request"
@@ -233,17 +247,17 @@ def test_an_answer_before_the_whole_body_is_delivered(path, tmp_path):
     """The gateway gives up the rest of the body: that is no fault of the client's."""
     def answers_early(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        time.sleep(1)
+        assert delivered.wait(HANGS)
         raise Closed
 
+    delivered = threading.Event()
     with Backend(answers_early, reads_bodies=False) as backend, Front(tmp_path, path, backend.port) as front:
         body = bytes(4 << 20)
         with front.connect() as connection:
             connection.send(front.key.request("POST", "/upload", body)[:-(1 << 20)])
             assert connection.answer().status == 413
-        deadline = time.monotonic() + 10
-        while not front.outcomes() and time.monotonic() < deadline:
-            time.sleep(0.1)
+            delivered.set()
+        until(lambda: front.outcomes())
         assert front.outcomes() == {"accepted": 1}
 
 
@@ -291,7 +305,7 @@ def test_an_open_route_whose_client_reads_nothing(path, tmp_path):
     """The failures are those of admitted requests: anybody can ask an open route and read nothing."""
     asked = 30_000
     options = ("--deadline-stall", 1, "--log-sample", 0)
-    with Front(tmp_path, path, free_port(), *options) as front, front.connect() as connection:
+    with Front(tmp_path, path, reserve_port(), *options) as front, front.connect() as connection:
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         request = f"GET {bearer.PREFIX}/jwks HTTP/1.1\r\nHost: {front.key.authority}\r\n\r\n".encode()
         # Returns when the gateway has taken everything, or cut the connection.
@@ -302,12 +316,9 @@ def test_an_open_route_whose_client_reads_nothing(path, tmp_path):
                 connection.answer()
                 answered += 1
         assert 0 < answered < asked, "the connection was cut"
-        deadline = time.monotonic() + 10
-        while True:
-            events = [event for event in front.events() if event.get("path", "").endswith("/jwks")]
-            if len(events) > answered or time.monotonic() > deadline:
-                break
-            time.sleep(0.1)
-        assert len(events) > answered, "the response that was cut is in the log"
-        assert {event["code"] for event in events} == {"ok"}
+        def events() -> list[dict]:
+            return [event for event in front.events() if event.get("path", "").endswith("/jwks")]
+
+        until(lambda: len(events()) > answered, "the response that was cut is in the log")
+        assert {event["code"] for event in events()} == {"ok"}
         assert front.outcomes() == {}

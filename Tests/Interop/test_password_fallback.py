@@ -17,7 +17,7 @@ import pytest
 from gateway import Gateway
 from l5_client import kept
 from person import Person
-from ports import free_port
+from ports import reserve_port
 
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss%word!"
 FALLBACK = ("--password-fallback",)
@@ -73,7 +73,7 @@ class Recorder:
 
 @pytest.fixture
 def moving(tmp_path):
-    port = free_port()
+    port = reserve_port()
     with Gateway(tmp_path / "gateway", "--login-address", "1000/1s", "--authority", f"127.0.0.1:{port}") as running, \
             Recorder(port, running.port) as recorder:
         running.recorder, running.outside = recorder, f"https://127.0.0.1:{port}"
@@ -95,11 +95,11 @@ def device(moving: Gateway, folder: pathlib.Path, account: str) -> Person:
 def asked(moving: Gateway) -> list[tuple[str, str]]:
     """Which of the login's routes were called, and what the gateway said, in its own log, once that has come to rest."""
     count, since = -1, time.monotonic()
-    while time.monotonic() - since < 0.6:
+    while time.monotonic() - since < 0.6:  # lint: the log comes to rest
         events = moving.events()
         if len(events) != count:
             count, since = len(events), time.monotonic()
-        time.sleep(0.05)
+        time.sleep(0.05)  # lint: the log comes to rest
     routes = ("/login/start", "/login/finish", "/login/password", "/logout")
     return [(event["path"].removeprefix("/countersign/v1"), event["code"]) for event in events
             if event.get("path", "").endswith(routes)]

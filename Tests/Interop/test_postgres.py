@@ -4,11 +4,11 @@ and passwords on the way to the server; and what is refused."""
 import json
 import os
 import shutil
-import time
 
 import pytest
 
 from authority import Authority
+from clock import Clock
 from gateway import Gateway, run
 from person import Person
 from postgres import PASSWORD, USER, Postgres, programs
@@ -26,14 +26,14 @@ def sessions(gateway: Gateway) -> list[dict]:
 
 
 def test_life_of_an_account(address, tmp_path):
-    gateway = Gateway(tmp_path, environment={"COUNTERSIGN_STORE": address})
+    gateway = Gateway(tmp_path, environment={"COUNTERSIGN_STORE": address}, clock=Clock(tmp_path))
     with gateway:
         assert not list(gateway.data.glob("*.db*")), "nothing is kept in SQLite"
         gateway.add_app("demo", registration="open", token_lifetime="2s")
         person = Person(gateway, tmp_path / "phone").signs_up().logs_in()
         assert person.calls("/hello")
         # The token has expired: the client refreshes its session.
-        time.sleep(2.1)
+        gateway.clock.advance(2.1)
         assert person.calls("/hello")
         # A restart finds the session in the database.
         gateway.stop()

@@ -15,7 +15,8 @@ from gateway import Gateway, run
 from link import Link
 from needs import NO_SKIPS
 from postgres import Postgres, programs
-from replay_nodes import Node, check_each_is_admitted_once, check_refusals_are_quick, code, refused, several, until
+from replay_nodes import Node, check_each_is_admitted_once, check_refusals_are_quick, code, refused, several
+from waiting import until
 
 pytestmark = pytest.mark.skipif(programs() is None and not NO_SKIPS, reason="no PostgreSQL server")
 

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import needs
+import processes
 from gateway import BINARY, Gateway, run
 from person import PASSWORD, Person
 from vaults import Keyring
@@ -99,7 +100,7 @@ def test_a_passphrase(served, tmp_path):
     alice = person(served, tmp_path, "phrase", "passphrase", PASSPHRASE).signs_up().logs_in()
     assert alice.status()["vault"] == "passphrase"
     assert b"a passphrase" not in files(alice) and not (pathlib.Path(alice.profile) / "vault.key").exists()
-    calls = [subprocess.Popen([*PASSPHRASE, BINARY, "request", "--profile", alice.profile, f"/{number}"], stdin=subprocess.DEVNULL,
+    calls = [processes.start([*PASSPHRASE, BINARY, "request", "--profile", alice.profile, f"/{number}"], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) for number in range(2)]
     assert [call.communicate(timeout=60)[1] and call.returncode for call in calls] == [0, 0]
     before = files(alice)

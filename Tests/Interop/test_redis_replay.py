@@ -15,10 +15,11 @@ from authority import Authority
 from clock import Clock
 from gateway import Gateway, run
 from needs import NO_SKIPS
-from ports import free_port
+from ports import reserve_port
 from postgres import Postgres, programs
 from redis import RedisServer, is_installed
-from replay_nodes import Node, check_each_is_admitted_once, check_refusals_are_quick, code, refused, several, until
+from replay_nodes import Node, check_each_is_admitted_once, check_refusals_are_quick, code, refused, several
+from waiting import until
 
 pytestmark = pytest.mark.skipif(not is_installed() and not NO_SKIPS, reason="no redis-server")
 
@@ -101,7 +102,7 @@ def test_what_was_lost_is_refused_until_the_floor_has_passed(redis, tmp_path):
         assert any("Redis lost its contents; epoch 2" in note for note in gateway.notes())
         # Redis' clock jumps, too: it may have dropped entries early, so that the floor rises by the time before.
         clock.jumps(floor - clock.now + 2)
-        until(lambda: gateway.send(key.request(created=clock.now)).status == 200, seconds=20)
+        until(lambda: gateway.send(key.request(created=clock.now)).status == 200)
         later = key.request(created=clock.now)
         assert gateway.send(later).status == 200 and refused(gateway.send(later)) == "replayed"
         assert clock.now > floor and gateway.metric("floor_seconds") < clock.now
@@ -232,7 +233,7 @@ def test_answers_that_are_none(redis, tmp_path, answer):
 
 def test_no_server_is_no_start(tmp_path):
     done = run("serve", "--data", tmp_path / "data", "--listen", "127.0.0.1:0", "--admin", "off", "--replay",
-               f"redis://127.0.0.1:{free_port()}")
+               f"redis://127.0.0.1:{reserve_port()}")
     assert done.returncode == 3 and "Redis at 127.0.0.1" in done.err
 
 
@@ -243,7 +244,7 @@ def test_tls_and_a_password(tmp_path):
     password = tmp_path / "password"
     password.write_text("a password: of-the-tests\n")
     password.chmod(0o600)
-    port = free_port()
+    port = reserve_port()
     with RedisServer("--tls-port", str(port), "--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-auth-clients", "no") as server:
         server.call("ACL", "SETUSER", "gateway", "on", ">a password: of-the-tests", "~cs:*", *COMMANDS)
         server.call("ACL", "SETUSER", "default", "off")
@@ -317,7 +318,6 @@ def test_a_gateway_is_ready_once_each_loop_has_its_connection(redis, tmp_path):
         until(lambda: gateway.metric("epoch") == 1)
         for _ in range(10):
             assert gateway.causes() == ["replay"]
-            time.sleep(0.1)
         assert refused(gateway.send(key.request())) == "unavailable"
         link.passing = None
         until(lambda: gateway.get("/ready")[0] == 200)

@@ -7,16 +7,19 @@ from urllib.parse import urlencode
 import pytest
 
 from backend import Backend
+from clock import Clock
 from gateway import Gateway, run
 from l1_client import signed
 from person import PASSWORD, Person
+from waiting import until
 
 URL = "https://example.com/next"
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    with Backend() as backend, Gateway(tmp_path_factory.mktemp("retire"), "--tls", "off", "--upstream", backend.url) as running:
+    folder = tmp_path_factory.mktemp("retire")
+    with Backend() as backend, Gateway(folder, "--tls", "off", "--upstream", backend.url, clock=Clock(folder)) as running:
         running.add_app("demo")
         running.backend = backend
         yield running
@@ -98,7 +101,7 @@ def test_l1_callers_get_the_link_from_that_moment(place):
     place.admin("app", "policy", "demo", "--set", "schemes=message-signatures,form-md5")
     place.admin("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--scheme", "form-md5", "--key-id",
                 "l1-app-identity", "--secret", "l1-private-key")
-    place.admin("release", "retire", "l1-app-identity", "--at", int(time.time()) + 3, "--update-url", URL)
+    place.admin("release", "retire", "l1-app-identity", "--at", int(place.time()) + 3, "--update-url", URL)
 
     def call():
         body = urlencode(signed({}, "l1-app-identity", "l1-private-key", "ios", "1.0")).encode()
@@ -107,7 +110,7 @@ def test_l1_callers_get_the_link_from_that_moment(place):
         return place.send(head.encode() + body)
 
     assert b'"err"' not in call().body
-    time.sleep(3.5)
+    place.clock.advance(3.5)
     answer = call()
     error = json.loads(answer.body)["err"]
     assert (answer.status, error["code"], error["eventId"]) == (200, -99, URL)
@@ -142,9 +145,8 @@ def test_impact(place):
     def impact() -> dict:
         return json.loads(place.admin("release", "impact", key.key_id, "--days", 1, "--json").out)
 
-    deadline = time.monotonic() + 10
-    while (found := impact())["sent_away"] < 1 and time.monotonic() < deadline:
-        time.sleep(0.2)
+    until(lambda: place.clock.advance(1) or impact()["sent_away"] >= 1, impact)
+    found = impact()
     assert (found["accepted"], found["sent_away"], found["stage"]) == (3, 1, "retired")
     assert found["app_accepted"] > 3 and 0 < found["share_percent"] < 100
     assert abs(found["last_accepted"] - time.time()) < 30 and found["platform_sessions"] == 0
@@ -175,19 +177,18 @@ def test_impact_counts_the_sessions_of_a_version(tmp_path):
 
 def test_a_session_reads_on_in_a_version_that_may_only_read(tmp_path):
     """Its token is renewed and it signs out; what would change something, and a new login, are for the next version."""
-    with Gateway(tmp_path / "gateway") as place:
+    with Gateway(tmp_path / "gateway", clock=Clock(tmp_path)) as place:
         place.add_app("demo", registration="open", token_lifetime="2s")
         alice = Person(place, tmp_path / "alice", "alice").signs_up().logs_in()
         place.admin("release", "retire", alice.release["key_id"], "--at", int(time.time()) + 999, "--read-only-at", "now",
                     "--update-url", URL)
         assert alice.calls("/read")["headers"]["countersign-account"] == "name:alice"
         assert "stage=read-only" in alice.run("request", "/read").err
-        time.sleep(2.5)
+        place.clock.advance(2.5)
         assert alice.calls("/read-on")["headers"]["countersign-account"] == "name:alice"
-        # A good request's line is written within a tenth of a second.
-        time.sleep(0.5)
-        renewed = [event["status"] for event in place.events() if event.get("path", "").endswith("/v1/token")]
-        assert renewed and set(renewed) == {200}, "the token was not renewed"
+        renewed = until(lambda: [event["status"] for event in place.events() if event.get("path", "").endswith("/v1/token")],
+                        "the token was not renewed")
+        assert set(renewed) == {200}, "the token was not renewed"
         refused = alice.run("request", "-d", "x=1", "/write")
         assert refused.returncode == 1 and json.loads(refused.out)["update_url"] == URL
         assert alice.run("logout").returncode == 0

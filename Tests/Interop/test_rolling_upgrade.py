@@ -6,15 +6,15 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
 import needs
 from load import Load
-from nodes import Cluster, Node, sent, wait_until
+from nodes import Cluster, Node, sent
 from postgres import Postgres, programs
 from products import BREAKABLE
+from waiting import until
 
 pytestmark = [
     pytest.mark.skipif(programs() is None, reason="no postgres"),
@@ -37,6 +37,12 @@ def levels(node: Node) -> dict[str, int]:
 
 def level_of(server: Postgres, database: str) -> int:
     return int(server.sql("SELECT number FROM countersign.layout", database))
+
+
+def serve_on(loads: list[Load]) -> None:
+    """Waits until each client has signed in once more."""
+    counts = [load.sessions for load in loads]
+    until(lambda: all(load.sessions > count for load, count in zip(loads, counts)), "the load stopped")
 
 
 def replace(node: Node, loads: list[Load], *options: str) -> None:
@@ -62,7 +68,7 @@ def test_an_upgrade_under_load_and_back(server, backend, tmp_path, note):
         base = level_of(server, "rolling")
         loads = [Load(cluster, account) for account in range(2)]
         try:
-            time.sleep(1)
+            serve_on(loads)
             plan = json.loads(migrate(first, "--check", *EXPANDED).stdout)
             assert plan["level"] == base and plan["target"] == base + 1 and plan["hindering"] == []
             assert [(step["kind"], step["oldest_level"]) for step in plan["pending"]] == [("expanding", base)]
@@ -71,8 +77,8 @@ def test_an_upgrade_under_load_and_back(server, backend, tmp_path, note):
             assert level_of(server, "rolling") == base + 1
             assert server.sql("SELECT number FROM countersign.planted", "rolling") == "1"
             assert sorted(levels(second).values()) == [base, base + 1]
-            wait_until(lambda: any(f"level {base + 1}" in text for text in second.notes()), 5, "it has not noticed")
-            time.sleep(1)
+            until(lambda: any(f"level {base + 1}" in text for text in second.notes()), "it has not noticed")
+            serve_on(loads)
             # What takes the earlier schema away waits for the earlier node, and says which that is.
             plan = migrate(first, "--check", *CONTRACTED)
             assert plan.returncode == 1
@@ -81,13 +87,13 @@ def test_an_upgrade_under_load_and_back(server, backend, tmp_path, note):
             assert done.returncode == 1 and f":{second.port} (level {base})" in done.stderr and level_of(server, "rolling") == base + 1
             replace(second, loads, *EXPANDED)
             assert set(levels(first).values()) == {base + 1}
-            time.sleep(1)
+            serve_on(loads)
             # Back, one after the other: the earlier build starts on the later schema.
             replace(first, loads)
-            time.sleep(1)
+            serve_on(loads)
             replace(second, loads)
             assert set(levels(first).values()) == {base}
-            time.sleep(1)
+            serve_on(loads)
             assert level_of(server, "rolling") == base + 1
         finally:
             for load in loads:
@@ -117,7 +123,7 @@ def test_a_contracting_migration(server, backend, tmp_path):
             token = cluster.logged_in(line)
             os.kill(second.process.pid, signal.SIGSTOP)
             try:
-                wait_until(lambda: json.loads(migrate(first, "--check", *CONTRACTED).stdout)["hindering"] == [], 10, "it is live")
+                until(lambda: json.loads(migrate(first, "--check", *CONTRACTED).stdout)["hindering"] == [], "it is live")
                 done = migrate(first, *CONTRACTED)
                 assert done.returncode == 0, done.stderr
                 assert [step["kind"] for step in json.loads(done.stdout)["done"]] == ["expanding", "contracting"]
@@ -127,7 +133,7 @@ def test_a_contracting_migration(server, backend, tmp_path):
             # It was stopped, and does not go on.
             answer = sent(line, cluster.bearing(token))
             assert answer.status == 503, answer.body
-            wait_until(lambda: "nodes" in second.causes(), 5, "it is ready")
+            until(lambda: "nodes" in second.causes(), "it is ready")
             assert any(f"builds of level {base + 2} and later" in text for text in second.notes())
             assert sent(line, cluster.bearing(token)).status == sent(line, cluster.login()).status == 503
         second.stop()

@@ -1,13 +1,13 @@
 """What the backend's routes ask for: rules by path and method, from `open` to `device`."""
 
 import json
-import time
 
 import pytest
 
 from backend import Backend
 from gateway import Gateway, run
 from person import Person
+from waiting import until
 
 
 @pytest.fixture
@@ -205,13 +205,12 @@ def test_the_meter_counts_what_is_open(gateway):
     gateway.admin("route", "set", "demo", "/open", "--require", "open")
     for _ in range(7):
         gateway.send(unsigned(gateway, "/open"))
-    deadline = time.monotonic() + 15
-    while True:
-        rows = json.loads(gateway.admin("meter", "demo", "--json").out)["unsigned"]
-        if rows and rows[0]["open"] == 7:
-            break
-        assert time.monotonic() < deadline, rows
-        time.sleep(0.2)
+
+    def unsigned_rows() -> list[dict]:
+        return json.loads(gateway.admin("meter", "demo", "--json").out)["unsigned"]
+
+    until(lambda: unsigned_rows() and unsigned_rows()[0]["open"] == 7, unsigned_rows)
+    rows = unsigned_rows()
     assert rows[0]["would_refuse"] == 0 and "OPEN" in gateway.admin("meter", "demo").out
     events = [event for event in gateway.events() if event.get("path") == "/open"]
     assert events and all(event["app"] == "demo" and "scheme" not in event for event in events)
@@ -288,13 +287,11 @@ def test_what_lets_no_unsigned_request_through_says_so(gateway):
 
 def wait_for_note(gateway: Gateway, words: str, but: str = "") -> str:
     """The newest message of the log about enforcement that has these words."""
-    deadline = time.monotonic() + 15
-    while True:
-        found = [line["message"] for line in gateway.events() if line.get("log") == "enforcement"]
-        if found and words in found[-1] and found[-1] != but:
-            return found[-1]
-        assert time.monotonic() < deadline, found
-        time.sleep(0.2)
+    def found() -> list[str]:
+        return [line["message"] for line in gateway.events() if line.get("log") == "enforcement"]
+
+    until(lambda: found() and words in found()[-1] and found()[-1] != but, found)
+    return found()[-1]
 
 
 def test_levels_of_a_person(tmp_path):

@@ -3,17 +3,18 @@ deleted or put back is refused, never taken for another identity, and reported b
 
 import json
 import sqlite3
-import time
 import urllib.request
 from collections.abc import Callable
 
 import pytest
 
 import bearer
+from clock import Clock
 from gateway import Gateway, run
 from person import PASSWORD, Person
-from ports import free_port
+from ports import reserve_port
 from signing import digest
+from waiting import until
 
 
 
@@ -21,8 +22,8 @@ class Shop(Gateway):
     """A gateway with two accounts, and a session of each."""
 
     def __init__(self, folder):
-        self.admin_port = free_port()
-        super().__init__(folder)
+        self.admin_port = reserve_port()
+        super().__init__(folder, clock=Clock(folder))
         self.start()
         bearer.add_app(self, 2)
         self.tokens = {}
@@ -99,12 +100,8 @@ def test_a_changed_row_of_one_person_is_refused_and_of_no_other(shop, attack):
     shop.start()
     assert shop.who("user-0") == "unavailable"
     assert shop.who("user-1") == ("unavailable" if attack == "swapped sessions" else "user-1")
-    told = [line["message"] for line in shop.events()[earlier:] if line.get("log") == "rows"]
-    deadline = time.monotonic() + 15
-    while not told:
-        assert time.monotonic() < deadline, "the log does not say it"
-        time.sleep(0.2)
-        told = [line["message"] for line in shop.events()[earlier:] if line.get("log") == "rows"]
+    told = until(lambda: shop.clock.advance(1) or [
+        line["message"] for line in shop.events()[earlier:] if line.get("log") == "rows"], "the log does not say it")
     assert told[0].startswith(f"{table} ") and len(told) == len(set(told))
     if table == "account":
         assert json.loads(shop.send(bearer.login(shop, "user-0")).body)["code"] in ("unavailable", "wrong-credentials")
@@ -123,22 +120,18 @@ def test_a_session_that_was_put_back_lives_no_more(shop):
     shop.start()
     assert shop.who("user-0") == "unavailable", "the session lives again"
     # All rows were verified before the server listened: the finding is in the log before the request is.
-    deadline = time.monotonic() + 20
-    while "unavailable" not in (kinds := [line.get("code") or line.get("log") for line in shop.events()[earlier:]]):
-        assert time.monotonic() < deadline, kinds
-        time.sleep(0.2)
+    def seen() -> list[str]:
+        return [line.get("code") or line.get("log") for line in shop.events()[earlier:]]
+
+    until(lambda: "unavailable" in seen(), seen)
+    kinds = seen()
     assert "rows" in kinds[:kinds.index("unavailable")], kinds
     assert shop.who("user-1") == "user-1"
     # An operator goes on: the person signs in again.
     assert run("audit", "accept", "--data", shop.data).returncode == 2
     shop.accept_rows()
     assert shop.found() == []
-    answer = shop.send(bearer.login(shop, "user-0"))
-    deadline = time.monotonic() + 20
-    while answer.status != 200:
-        assert time.monotonic() < deadline, answer
-        time.sleep(0.5)
-        answer = shop.send(bearer.login(shop, "user-0"))
+    until(lambda: shop.clock.advance(1) or shop.send(bearer.login(shop, "user-0")).status == 200, "no login")
     assert shop.who("user-1") == "user-1"
 
 
@@ -296,10 +289,7 @@ def test_an_upload_ticket_that_was_deleted_or_put_back_is_missed(shop):
 
 
 def reported(shop: Shop) -> None:
-    deadline = time.monotonic() + 40
-    while shop.metric("countersign_row_findings") < 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    until(lambda: shop.clock.advance(5) or shop.metric("countersign_row_findings") >= 1)
 
 
 def test_only_what_was_looked_at_is_accepted(shop):
@@ -401,10 +391,7 @@ def test_the_key_of_the_erased_names_is_not_made_anew(shop):
 def test_the_metrics_tell(shop):
     assert shop.metric("countersign_row_findings") == 0
     shop.sql(MOVED)
-    deadline = time.monotonic() + 40
-    while shop.metric("countersign_row_findings") < 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    until(lambda: shop.clock.advance(5) or shop.metric("countersign_row_findings") >= 1)
 
 
 def test_a_trigger_of_the_database_acts_for_nobody(shop):

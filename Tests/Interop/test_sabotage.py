@@ -119,7 +119,7 @@ def accepts_an_earlier_epoch(server: Breakable) -> bool:
     assert server.takes(key.request())
     # Two renewals on, the key that was copied is kept no longer.
     for _ in range(2):
-        time.sleep(2.1)
+        server.clock.advance(2.1)
         assert person.run("request", "/").returncode == 0
     assert stolen(server, person).secret != key.secret
     return server.takes(key.request())
@@ -225,7 +225,7 @@ def test_who_is_honest_is_served_all_the_same(tmp_path):
     with Backend() as backend, Breakable(tmp_path, backend, "--sabotage", ",".join(FAULTS)) as server:
         person = server.prepared().person()
         assert person.run("request", "-X", "POST", "-d", "1", "/pay").returncode == 0
-        time.sleep(2.1)
+        server.clock.advance(2.1)
         assert person.run("request", "-X", "POST", "-d", "2", "/pay").returncode == 0
         assert [seen.body for seen in backend.seen] == [b"1", b"2"]
         assert NEXT_ROOT in vault(pathlib.Path(person.profile)), "the session was renewed"

@@ -340,7 +340,7 @@ class TestVersions:
         assert self.seen(place, granted["token"])[:2] == ("ios", "1.0")
         assert self.seen(place, granted["token"], ("X-App-Version", "1.0"))[:2] == ("ios", "1.0"), "on the login's platform"
         # Within ten seconds of the login a renewal is answered with the same token, and changes nothing.
-        time.sleep(10.5)
+        time.sleep(10.5)  # lint: a token's lifetime
         answer = place.send(
             HOSTS["shop"], "POST", "/login/token.php", ("X-App-Version", "1.1"), body=f"loginToken={granted['loginToken']}"
         )
@@ -365,8 +365,8 @@ class TestVersions:
         assert json.loads(answer.body)["err"]["code"] == -99
         assert place.get(granted["token"], ("X-App-Version", "1.1"), ("X-Platform", "ios")).status == 200
         deadline, line = time.monotonic() + 15, {}
-        while line.get("refused_by_code") != {"update-required": 4} and time.monotonic() < deadline:
-            time.sleep(0.3)
+        while line.get("refused_by_code") != {"update-required": 4} and time.monotonic() < deadline:  # lint: waits for a condition by hand
+            time.sleep(0.3)  # lint: waits for a condition by hand
             lines = json.loads(place.gateway.admin("meter", "shop", "--json").out)["releases"]
             line = next(line for line in lines if line["key_id"] == key)
         assert line["refused_by_code"] == {"update-required": 4}, "two calls, a login and a renewal"
@@ -415,8 +415,8 @@ def test_a_session_that_ended(place):
 def test_a_token_that_ran_out_is_renewed(place):
     granted, host = place.log_in("short"), HOSTS["short"]
     deadline = time.monotonic() + 15
-    while code(answer := place.get(granted["token"], host=host)) == "accepted" and time.monotonic() < deadline:
-        time.sleep(0.2)
+    while code(answer := place.get(granted["token"], host=host)) == "accepted" and time.monotonic() < deadline:  # lint: waits for a condition by hand
+        time.sleep(0.2)  # lint: waits for a condition by hand
     assert (answer.status, code(answer)) == (401, "token-expired")
     place.gateway.admin("app", "policy", "short", "--set", "token-lifetime=1h")
     answer = place.send(host, "POST", "/login/token.php", body=f"loginToken={granted['loginToken']}")
@@ -492,12 +492,12 @@ def test_the_meter(place):
     for _ in range(3):
         assert place.get(token, ("X-App-Version", f"made-up-{time.time_ns()}"), host=HOSTS["plain"]).status == 200
     deadline, found = time.monotonic() + 15, []
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline:  # lint: waits for a condition by hand
         meter = json.loads(place.gateway.admin("meter", "plain", "--json").out)
         found = [line for line in meter["releases"] if line["scheme"] == "token"]
         if found and found[0]["accepted"] >= 3:
             break
-        time.sleep(0.3)
+        time.sleep(0.3)  # lint: waits for a condition by hand
     assert len(found) == 1, "no caller makes a row"
     assert (found[0]["key_id"], found[0]["version"], found[0]["protects"]) == ("token:plain", "unknown", "session")
     text = place.gateway.admin("meter", "plain").out

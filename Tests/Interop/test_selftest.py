@@ -16,7 +16,7 @@ import needs
 from backend import Backend
 from full import sampled
 from gateway import Gateway, run
-from ports import free_port
+from ports import reserve_port
 
 # Two minutes on a debug build.
 
@@ -139,7 +139,7 @@ def test_a_wrong_secret_ends_it(deployment):
 
 @pytest.mark.full
 def test_who_cannot_be_reached(deployment):
-    port = free_port()
+    port = reserve_port()
     done = run("selftest", f"https://127.0.0.1:{port}", "--key-id", "r_x", environment={"COUNTERSIGN_SECRET": "x" * 20})
     assert done.returncode == 3, done.err
     # The machine's authorities do not know the gateway's certificate.

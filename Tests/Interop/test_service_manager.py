@@ -13,11 +13,13 @@ import time
 
 import pytest
 
+import processes
 from gateway import Gateway, run
 from needs import programs
-from ports import free_port
+from ports import reserve_port
 from products import BINARY
 from signing import ReleaseKey
+from waiting import until
 
 
 class Manager:
@@ -105,10 +107,7 @@ class StoppedThread:
         except OSError as error:
             pytest.skip(f"this machine does not let a test stop a thread: {error}")
         self.call(self.INTERRUPT)
-        deadline = time.monotonic() + 5
-        while self.state.read_text().rsplit(")", 1)[1].split()[0] != "t":
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: self.state.read_text().rsplit(")", 1)[1].split()[0] == "t")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -140,7 +139,7 @@ def activated(folder: pathlib.Path, *options: object, listen: str, admin: str | 
     """A server that `systemd-socket-activate` starts at the first connection."""
     sockets = ["-l", listen] + (["-l", admin, "--fdname=clients:admin"] if admin else [])
     with (folder / "log").open("ab") as log:
-        process = subprocess.Popen(
+        process = processes.start(
             ["systemd-socket-activate", *sockets, BINARY, "serve", "--data", folder / "data", "--listen", listen, "--tls", "off",
              "--admin", admin or "off", *map(str, options)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -153,13 +152,11 @@ def activated(folder: pathlib.Path, *options: object, listen: str, admin: str | 
 
 
 def connected(port: int) -> socket.socket:
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), 20)
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    def connection() -> socket.socket | None:
+        with contextlib.suppress(ConnectionRefusedError):
+            return socket.create_connection(("127.0.0.1", port), 60)
+
+    return until(connection, "systemd-socket-activate does not listen")
 
 
 def answered(port: int, request: bytes) -> bytes:
@@ -171,7 +168,7 @@ def answered(port: int, request: bytes) -> bytes:
 @activates
 @pytest.mark.parametrize("workers", [1, 3])
 def test_the_first_connection_starts_it(tmp_path, workers):
-    data, port, admin = tmp_path / "data", free_port(), free_port()
+    data, port, admin = tmp_path / "data", reserve_port(), reserve_port()
     run("app", "add", "demo", "--require", "signed", "--data", data)
     made = run("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--json", "--data", data)
     assert made.returncode == 0, made.err
@@ -205,7 +202,7 @@ def test_the_first_connection_starts_it(tmp_path, workers):
     ("admin", ("--admin", "off"), "passes a socket named admin, but --admin is off"),
 ])
 def test_sockets_that_do_not_fit_are_refused(tmp_path, at, options, expected):
-    port, admin = free_port(), free_port()
+    port, admin = reserve_port(), reserve_port()
     with activated(tmp_path, *options, listen=f"127.0.0.1:{port}", admin=f"127.0.0.1:{admin}") as process:
         with connected(port if at == "listen" else admin):
             assert process.wait(20) == 2

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+import processes
 from backend import Backend
 from gateway import BINARY, run
 
@@ -38,7 +39,7 @@ def profile(tmp_path):
 
 def at_terminal(*arguments: str) -> bytes:
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([BINARY, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE)
+    process = processes.start([BINARY, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE)
     os.close(theirs)
     shown = b""
     try:

@@ -16,10 +16,12 @@ import pytest
 
 import bearer
 from backend import Backend, ok
+from clock import Clock
 from gateway import Gateway, run
 from person import Person
-from ports import free_port
+from ports import reserve_port
 from signing import digest
+from waiting import until
 from wire import Answer, Closed
 
 BODY = b"a picture of a cat"
@@ -32,7 +34,7 @@ class Shop:
 
     def __init__(self, folder, *options: object, tickets: int = 16, backend: Backend | None = None):
         self.backend = backend or Backend()
-        self.gateway = Gateway(folder, "--upstream", self.backend.url, *options).start()
+        self.gateway = Gateway(folder, "--upstream", self.backend.url, *options, clock=Clock(folder)).start()
         bearer.add_app(self.gateway, 3)
         self.gateway.admin("app", "policy", "demo", "--set", f"upload-tickets={tickets}")
         self.sessions: dict[str, dict] = {}
@@ -158,14 +160,13 @@ def test_a_large_body_streams_and_its_last_piece_waits_for_the_digest(shop):
 
 
 def test_a_large_body_that_breaks_off_may_be_sent_again(shop):
-    ticket = shop.ticket("PUT", "/large", LARGE)
+    ticket, before = shop.ticket("PUT", "/large", LARGE), shop.backend.bytes()
     with shop.gateway.connect() as connection:
         connection.send(shop.upload(ticket, target="/large", body=LARGE[:1 << 20], length=len(LARGE)))
-        time.sleep(0.3)
-    deadline = time.monotonic() + 5
-    while (code := shop.code(ticket, target="/large", body=LARGE)) == "replayed" and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert code == "accepted"
+        until(lambda: shop.backend.bytes() > before, "the body's first part")
+    codes = []
+    until(lambda: codes.append(shop.code(ticket, target="/large", body=LARGE)) or codes[-1] != "replayed", "the ticket's release")
+    assert codes[-1] == "accepted"
 
 
 def test_the_content_type_is_bound_and_no_other_field_goes_on(shop):
@@ -241,7 +242,7 @@ def test_a_route_for_devices_takes_no_ticket(shop):
 
 def test_a_ticket_runs_out(shop):
     ticket = shop.ticket(expires_in=2)
-    time.sleep(3.1)
+    shop.gateway.clock.advance(3.1)
     assert shop.code(ticket) == "bad-ticket"
 
 
@@ -331,7 +332,7 @@ def test_a_ticket_ends_with_its_release(tmp_path):
 
 def test_a_backend_that_is_down_or_answers_badly(tmp_path):
     """A ticket whose upload the backend cannot have had stays good; one whose upload it may have had does not."""
-    port = free_port()
+    port = reserve_port()
     with Shop(tmp_path, backend=Backend(port=port)) as shop:
         ticket, other = shop.ticket(), shop.ticket()
         shop.backend.close()
@@ -350,7 +351,7 @@ def test_a_backend_that_is_down_or_answers_badly(tmp_path):
 
 
 def test_a_ticket_wears_out(tmp_path):
-    port = free_port()
+    port = reserve_port()
     with Shop(tmp_path, backend=Backend(port=port)) as shop:
         ticket = shop.ticket()
         shop.backend.close()
@@ -385,12 +386,12 @@ def test_the_meter_counts_uploads_and_the_losers_of_a_race(tmp_path):
         assert shop.code(shop.ticket(), body=BODY[::-1]) == "body-mismatch"
         # The login and three requests for tickets were signed by the release.
         expected = {"accepted": 6, "accepted_by_ticket": 2, "refused_by_code": {"replayed": 4, "body-mismatch": 1}}
-        deadline, seen = time.monotonic() + 8, {}
-        while seen != expected and time.monotonic() < deadline:
+
+        def seen() -> dict:
             line = json.loads(shop.gateway.admin("meter", "demo", "--json").out)["releases"][0]
-            seen = {name: line[name] for name in expected}
-            time.sleep(0.1)
-        assert seen == expected
+            return {name: line[name] for name in expected}
+
+        until(lambda: shop.gateway.clock.advance(1) or seen() == expected, seen)
 
 
 def test_decide_sees_no_body_and_so_takes_no_ticket(tmp_path):
@@ -460,7 +461,7 @@ def test_curl_sends_the_ticket_to_the_pinned_key_alone(tmp_path, is_right):
 
 def test_the_command_line_gets_one_and_curl_uploads_by_it(tmp_path):
     """Over the SDK, with a session of a device whose token has run out by then."""
-    with Backend() as backend, Gateway(tmp_path / "server", "--upstream", backend.url) as gateway:
+    with Backend() as backend, Gateway(tmp_path / "server", "--upstream", backend.url, clock=Clock(tmp_path)) as gateway:
         gateway.add_app("demo", registration="open", upload_tickets="4", token_lifetime="2s")
         alice = Person(gateway, tmp_path / "alice").signs_up().logs_in()
         picture = tmp_path / "a picture's.jpg"
@@ -468,7 +469,7 @@ def test_the_command_line_gets_one_and_curl_uploads_by_it(tmp_path):
         done = alice.run("upload-ticket", "--file", picture, "--content-type", "image/jpeg", "--expires", "30m",
                          "/pictures/1?kind=cat&of=alice%27s")
         assert done.returncode == 0, done.err
-        time.sleep(2.5)
+        gateway.clock.advance(2.5)
         ticket = next(line for line in done.out.splitlines() if line.startswith("Countersign-Ticket: u_")).split()[1]
         sent = [runs(done.out, tmp_path / "shell") for _ in range(2)]
         arguments = (tmp_path / "shell/arguments").read_text()

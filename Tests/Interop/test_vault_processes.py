@@ -34,7 +34,7 @@ def test_a_killed_writer_leaves_the_old_value_or_the_new(tmp_path, note):
         with begin(tmp_path, "load", *ITEM) as writer:
             for _ in range(chance.randint(1, 12)):
                 acknowledged = int(writer.stdout.readline())
-            time.sleep(chance.uniform(0, 0.005))
+            time.sleep(chance.uniform(0, 0.005))  # lint: a random moment for a kill
             writer.kill()
             acknowledged = ([acknowledged] + [int(line) for line in writer.stdout.read().split()])[-1]
         found = int(vault(tmp_path, "read", *ITEM).removeprefix("value "))
@@ -53,7 +53,7 @@ def test_a_lease_is_had_by_one_and_given_back_by_the_dead(tmp_path):
     # The lease does not prevent others from writing; and a stopped process keeps its lease.
     assert vault(tmp_path, "write", *ITEM, "meanwhile") == ""
     waiting = begin(tmp_path, "lease", "10000")
-    time.sleep(0.2)
+    time.sleep(0.2)  # lint: nothing happens meanwhile
     assert waiting.poll() is None
     holder.kill()
     assert waiting.stdout.readline() == "leased\n"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from attackers import Attack, Attackers, Probe, Target, ordinary_requests
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from signing import PairKey
 
 RATE, ADMIN_RATE = 200, 20
@@ -31,7 +31,7 @@ class AttackedGateway(Gateway):
     it, such as `taskset`."""
 
     def __init__(self, folder: pathlib.Path, attack: Attack, is_tls: bool, *options: object, prefix: tuple[str, ...] = ()):
-        self.admin_port = free_port()
+        self.admin_port = reserve_port()
         super().__init__(
             folder,
             "--workers",
@@ -115,7 +115,7 @@ def measure(attack: Attack, gateway: AttackedGateway, seconds: int, folder: path
     health = [b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"] * ADMIN_RATE * seconds
     patience, row = seconds * 2 + 60, {"attack": attack.name, "transport": "tls" if gateway.is_tls else "plain"}
     with Attackers(attack, target, folder, seconds * 3 + 60, places.attackers) as attackers:
-        time.sleep(0.5)
+        time.sleep(0.5)  # lint: the attack begins
         admin = Probe(
             gateway.admin_port,
             False,

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import processes
 from signing import PairKey, ReleaseKey
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -126,7 +127,7 @@ class Attackers:
                 command += ["--requests", write_records(folder / f"flood-{index}", flood.records(target))]
             # The pieces of a handshake are bytes like any others, and go out as they are.
             command += ["--tls"] if target.is_tls and "--raw" not in flood.options else []
-            self.processes.append(subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True))
+            self.processes.append(processes.start([*map(str, command)], stdout=subprocess.PIPE, text=True))
 
     def __enter__(self) -> "Attackers":
         return self
@@ -177,7 +178,7 @@ class Probe:
             *options,
             *(["--tls"] if is_tls else []),
         ]
-        self.process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True)
+        self.process = processes.start([*map(str, command)], stdout=subprocess.PIPE, text=True)
 
     def result(self, timeout: float) -> dict:
         try:

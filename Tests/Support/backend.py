@@ -2,10 +2,10 @@
 
 import socket
 import threading
-import time
 from collections.abc import Callable
 
 from ports import listening
+from waiting import until
 from wire import Closed, Reader
 
 
@@ -116,9 +116,7 @@ class Backend:
 
     def wait(self, count: int, seconds: float = 5) -> list[Seen]:
         """The requests it has read, once there are `count`."""
-        deadline = time.monotonic() + seconds
-        while len(self.seen) < count and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: len(self.seen) >= count)
         return self.seen
 
 

@@ -5,6 +5,7 @@ import json
 import pathlib
 
 from backend import Backend
+from clock import Clock
 from gateway import Gateway
 from l5_client import OldClient, kept
 from person import Person
@@ -19,7 +20,7 @@ class Breakable(Gateway):
     binary = BREAKABLE
 
     def __init__(self, folder: pathlib.Path, backend: Backend, *options: object):
-        super().__init__(folder, "--tls", "off", "--upstream", backend.url, *options)
+        super().__init__(folder, "--tls", "off", "--upstream", backend.url, *options, clock=Clock(folder))
         self.backend = backend
 
     def prepared(self) -> "Breakable":

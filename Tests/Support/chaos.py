@@ -62,7 +62,7 @@ class Run:
             try:
                 self.inject()
                 # The clients see the deployment without a fault, too, past what is refused by design.
-                time.sleep(max(2.0, self.floor - time.monotonic() + 2 if self.floor else 0))
+                time.sleep(max(2.0, self.floor - time.monotonic() + 2 if self.floor else 0))  # lint: a fault that lasts
             finally:
                 self.is_over.set()
                 for client in clients:
@@ -92,9 +92,9 @@ class Run:
 
     def inject(self) -> None:
         end, planned = time.monotonic() + self.seconds, list(self.faults) if self.faults is not None else None
-        time.sleep(2)
+        time.sleep(2)  # lint: a fault that lasts
         has_promoted = False
-        while (planned if planned is not None else time.monotonic() < end):
+        while (planned if planned is not None else time.monotonic() < end):  # lint: a fault that lasts
             names = [name for name in faults_with(self.cluster.replay_server) if not (has_promoted and name == "promote-standby")]
             chosen = planned.pop(0) if planned else self.random.choice(names)
             has_promoted |= chosen == "promote-standby"
@@ -105,8 +105,8 @@ class Run:
             happened = self.suffer(chosen, seconds, beside)
             # What is refused by design proves little more.
             end += happened.refused_by_design
-            time.sleep(self.random.uniform(0, 1))
-        time.sleep(max(0, end - time.monotonic()))
+            time.sleep(self.random.uniform(0, 1))  # lint: a fault that lasts
+        time.sleep(max(0, end - time.monotonic()))  # lint: a fault that lasts
 
     def shown(self, chosen: str | Injection, seconds: float, beside: str | None) -> str:
         function = FAULTS[chosen] if isinstance(chosen, str) else chosen
@@ -144,11 +144,11 @@ class Run:
         return happened
 
     def watch(self, times: dict[str, float | None], is_back: Callable[[ChaosNode], bool], end: float) -> None:
-        while None in times.values() and time.monotonic() < end:
+        while None in times.values() and time.monotonic() < end:  # lint: a fault that lasts
             for node in self.cluster.nodes:
                 if times[node.name] is None and is_back(node):
                     times[node.name] = time.monotonic()
-            time.sleep(0.05)
+            time.sleep(0.05)  # lint: a fault that lasts
 
     def final(self) -> Final:
         first = self.cluster.nodes[0]

@@ -154,7 +154,7 @@ class Replayer(Client):
         request = signed_now(self.cluster.key, "POST", name, b"1")
         self.record(name, request, self.nodes())
         self.former.append((time.monotonic(), name, request))
-        while time.monotonic() - self.former[0][0] > REPLAYED_FOR:
+        while time.monotonic() - self.former[0][0] > REPLAYED_FOR:  # lint: a fault that lasts
             self.former.popleft()
         _, name, request = self.random.choice(self.former)
         self.record(name, request, self.nodes(1))

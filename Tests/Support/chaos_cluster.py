@@ -15,7 +15,7 @@ import urllib.request
 
 from backend import Backend
 from link import Link
-from ports import free_port
+from ports import reserve_port
 from products import BINARY, ROOT, serving
 from signing import ReleaseKey
 
@@ -24,7 +24,7 @@ SPEC = importlib.util.spec_from_file_location("cluster", ROOT / "Examples/cluste
 example = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(example)
 # A port that no outgoing connection is given while its server is away.
-example.free_port = free_port
+example.free_port = reserve_port
 
 # Seconds of a lease: what a change waits for a node that is away.
 LEASE = 2
@@ -66,7 +66,7 @@ class ChaosCluster(example.Cluster):
     """`replay` is the replay guard's server, "redis" or "postgres", and `options` are more options of `serve`, of a node by its number."""
 
     def __init__(self, folder: pathlib.Path, nodes: int, options: dict[int, list[str]], replay: str = "redis"):
-        super().__init__(folder, 0, free_port())
+        super().__init__(folder, 0, reserve_port())
         self.replay_server = replay
         self.options, self.backend = options, Backend()
         self.authority = f"{example.AUTHORITY}:{self.port}"

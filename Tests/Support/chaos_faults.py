@@ -26,7 +26,7 @@ def fault(name: str):
 def kill_node(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
     node = chance.choice(cluster.nodes)
     shown = kill(node.process)
-    time.sleep(min(seconds, 3))
+    time.sleep(min(seconds, 3))  # lint: a fault that lasts
     node.start()
     return f"{node.name} {shown}"
 
@@ -39,7 +39,7 @@ def started(cluster: ChaosCluster) -> str:
 def restart_postgres(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
     before = started(cluster)
     shown = kill(cluster.processes[f"postgres-{cluster.database}"])
-    time.sleep(min(seconds, 3))
+    time.sleep(min(seconds, 3))  # lint: a fault that lasts
     cluster.begin_postgres(cluster.database)
     assert started(cluster) != before
     return f"PostgreSQL ({cluster.database}) {shown}; started at {before}, and again at {started(cluster)}"
@@ -89,7 +89,7 @@ def flush_redis(cluster: ChaosCluster, chance: random.Random, seconds: float) ->
 def restart_redis(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
     before = info(cluster, cluster.guard, "server", "run_id")
     shown = kill(cluster.processes[f"redis-{cluster.guard}"])
-    time.sleep(min(seconds, 3))
+    time.sleep(min(seconds, 3))  # lint: a fault that lasts
     begin_redis(cluster, cluster.guard, *replica_of(cluster, cluster.guard))
     after = info(cluster, cluster.guard, "server", "run_id")
     assert after and after != before
@@ -118,7 +118,7 @@ def stop(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
             os.kill(pid, signal.SIGSTOP)
     try:
         example.wait_until(lambda: state(pids[0]) == "T", f"{name} to stop", 5)
-        time.sleep(seconds)
+        time.sleep(seconds)  # lint: a fault that lasts
         assert state(pids[0]) == "T"
     finally:
         for pid in pids:
@@ -134,11 +134,11 @@ def link_fault(mode: str) -> Injection:
         links = [node.database] if what == "PostgreSQL" else node.redis
         for link in links:
             link.set(mode, chance.uniform(0.05, 1.0))
-        time.sleep(max(seconds, 0.5))
+        time.sleep(max(seconds, 0.5))  # lint: a fault that lasts
         # A node that is away itself gives the link nothing to do until it is back.
         end = time.monotonic() + 10
-        while not (touched := sum(link.touched for link in links)) and time.monotonic() < end:
-            time.sleep(0.1)
+        while not (touched := sum(link.touched for link in links)) and time.monotonic() < end:  # lint: a fault that lasts
+            time.sleep(0.1)  # lint: a fault that lasts
         for link in links:
             link.set("pass")
         assert touched > 0, f"{mode} of the link {node.name} to {what} touched nothing"

@@ -1,30 +1,57 @@
-"""A clock for a server that a test can set while the server runs."""
+"""Clocks of a server that a test sets while the server runs."""
 
+import atexit
+import functools
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
-from gateway import ROOT
+from products import ROOT
+
+
+@functools.cache
+def library() -> pathlib.Path:
+    """Tests/Support/jumping_clock.c, compiled."""
+    folder = tempfile.mkdtemp(prefix="cs-clock-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = pathlib.Path(folder) / "jumping_clock.so"
+    subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", path,
+                    ROOT / "Tests/Support/jumping_clock.c"], check=True)
+    return path
 
 
 class Clock:
-    """The server's wall clock, replaced by Tests/Support/jumping_clock.c. The monotonic clock is unchanged,
-    because it cannot be set."""
+    """The clocks of the programs that run in its environment. `jumps` sets the wall clock alone, as an administrator
+    does; `advance` lets time pass, for every clock and timer."""
 
     def __init__(self, folder: pathlib.Path):
-        library, self.path = folder / "jumping_clock.so", folder / "shift"
-        subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, ROOT / "Tests/Support/jumping_clock.c"], check=True)
-        self.path.write_bytes(bytes(8))
-        self.shift = 0
-        self.environment = {"LD_PRELOAD": str(library), "JUMPING_CLOCK": str(self.path)}
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "shift"
+        self.shift, self.passed = 0, 0.0
+        self._set()
+        self.environment = {"LD_PRELOAD": str(library()), "JUMPING_CLOCK": str(self.path)}
+
+    def _set(self) -> None:
+        """At once: the programs map these bytes."""
+        numbers = [int(seconds * 1e9) for seconds in (self.shift + self.passed, self.passed)]
+        with open(self.path, "r+b" if self.path.exists() else "wb", buffering=0) as file:
+            file.write(b"".join(number.to_bytes(8, sys.byteorder, signed=True) for number in numbers))
 
     def jumps(self, shift: int) -> None:
-        """At once: the bytes are changed where they lie."""
-        with open(self.path, "r+b", buffering=0) as file:
-            file.write(shift.to_bytes(8, sys.byteorder, signed=True))
         self.shift = shift
+        self._set()
+
+    def advance(self, seconds: float) -> None:
+        self.passed += seconds
+        self._set()
 
     @property
     def now(self) -> int:
-        return int(time.time()) + self.shift
+        return int(self.time())
+
+    def time(self) -> float:
+        """The wall clock, as `time.time()`."""
+        return time.time() + self.shift + self.passed

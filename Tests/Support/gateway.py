@@ -6,11 +6,15 @@ import pathlib
 import signal
 import ssl
 import subprocess
+import threading
 import time
 
-from ports import free_port
+import processes
+from clock import Clock
+from ports import reserve_port
 from products import BINARY, ROOT, serving
 from signing import ReleaseKey
+from waiting import HANGS, until
 from wire import Answer, Connection
 
 
@@ -26,18 +30,27 @@ def run(*arguments: object, stdin: bytes | str = b"", environment: dict[str, str
     return done
 
 
+def preloading(*environments: dict[str, str]) -> dict[str, str]:
+    """All of them, with all libraries that they preload."""
+    merged = {name: value for each in environments for name, value in each.items()}
+    libraries = [each["LD_PRELOAD"] for each in environments if "LD_PRELOAD" in each]
+    return merged | ({"LD_PRELOAD": ":".join(libraries)} if libraries else {})
+
+
 class Gateway:
     """A data folder, and the server that runs on it."""
 
     def __init__(self, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None,
-                 certificate: pathlib.Path | None = None):
-        self.certificate = certificate
-        self.folder, self.options, self.environment = folder, options, environment or {}
+                 certificate: pathlib.Path | None = None, clock: Clock | None = None):
+        self.certificate, self.clock = certificate, clock
+        self.folder, self.options = folder, options
+        self.environment = preloading(clock.environment if clock else {}, environment or {})
+        self.owner = processes.current()
         folder.mkdir(exist_ok=True)
         self.data = folder / "data"
         self.log_path = folder / "events.jsonl"
         self.process: subprocess.Popen | None = None
-        self.port, self.is_tls, self.started = free_port(), True, []
+        self.port, self.is_tls, self.started = reserve_port(), True, []
         self.context: ssl.SSLContext | None = None
         # How to run a command where the server runs, if it was started in a mount namespace of its own.
         self.inside: tuple[str, ...] = ()
@@ -50,13 +63,22 @@ class Gateway:
         return [self.binary, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--admin", "off",
                 "--workers", "2", *map(str, self.options), *map(str, options)]
 
-    def start(self, *options: object, prefix: tuple[str, ...] = (), wait: float = 20) -> "Gateway":
+    def start(self, *options: object, prefix: tuple[str, ...] = ()) -> "Gateway":
         """Starts and waits until it listens, on the same port each time."""
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([*prefix, *self.command(*options)], stdout=subprocess.PIPE, stderr=log,
+            self.process = self.owner.start([*prefix, *self.command(*options)], stdout=subprocess.PIPE, stderr=log,
                                             stdin=subprocess.DEVNULL, env={**os.environ, **self.environment})
         self.inside = ("nsenter", "-t", str(self.process.pid), "-m") if prefix else ()
-        deadline, self.started = time.monotonic() + wait, []
+        self.started = []
+        hangs = threading.Timer(HANGS, self.process.kill)
+        hangs.start()
+        try:
+            self._await_address()
+        finally:
+            hangs.cancel()
+        return self
+
+    def _await_address(self) -> None:
         for line in self.process.stdout:
             self.started.append(line.decode().rstrip("\n"))
             if self.started[-1].startswith("listening on "):
@@ -66,8 +88,7 @@ class Gateway:
                     # The pin is the line after it.
                     self.started.append(self.process.stdout.readline().decode().rstrip("\n"))
                     self.context = ssl.create_default_context(cafile=self.certificate or self.seen_data / "tls/certificate.pem")
-                return self
-            assert time.monotonic() < deadline, "it does not say that it listens"
+                return
         raise AssertionError(f"exit {self.process.wait()} before listening: {self.log_path.read_text()[-800:]}")
 
     def __enter__(self) -> "Gateway":
@@ -88,6 +109,10 @@ class Gateway:
             raise
         self.process.stdout.close()
         return code
+
+    def time(self) -> float:
+        """By the server's wall clock."""
+        return self.clock.time() if self.clock else time.time()
 
     @property
     def url(self) -> str:
@@ -128,7 +153,7 @@ class Gateway:
     def add_release(self, app: str = "demo", platform: str = "ios", version: str = "1.0", *more: object) -> ReleaseKey:
         text = self.admin("release", "add", app, "--platform", platform, "--version", version, *more, "--json").out
         made = json.loads(text)
-        return ReleaseKey(made["key_id"], made["secret"], f"127.0.0.1:{self.port}")
+        return ReleaseKey(made["key_id"], made["secret"], f"127.0.0.1:{self.port}", time=self.time)
 
     def add_app(self, app: str = "demo", require: str = "signed", **policy: str) -> None:
         """`require`: what the backend's routes ask for."""
@@ -141,16 +166,11 @@ class Gateway:
         """The event log: every line of it must be JSON."""
         return [json.loads(line) for line in self.log_path.read_text().splitlines() if line.strip()]
 
-    def event(self, instance: str, wait: float = 3) -> dict:
+    def event(self, instance: str) -> dict:
         """The event with this id, which the caller was given."""
-        deadline = time.monotonic() + wait
-        while True:
-            text = self.log_path.read_text()
-            found = [line for line in text.splitlines() if instance in line]
-            if found:
-                return json.loads(found[0])
-            assert time.monotonic() < deadline, f"no event {instance} in the log: {text[-500:]}"
-            time.sleep(0.05)
+        found = until(lambda: [line for line in self.log_path.read_text().splitlines() if instance in line],
+                      lambda: f"no event {instance} in the log: {self.log_path.read_text()[-500:]}")
+        return json.loads(found[0])
 
     def rss(self) -> int:
         """Resident bytes of the server."""

@@ -111,7 +111,7 @@ class Link:
                         self.condition.wait()
                     delay = self.delay if self.mode == "delay" else 0
                 if delay:
-                    time.sleep(delay)
+                    time.sleep(delay)  # lint: a delay is a duration
                 drain.sendall(chunk)
             drain.shutdown(socket.SHUT_WR)
         except OSError:

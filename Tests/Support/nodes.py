@@ -3,13 +3,13 @@
 import json
 import pathlib
 import subprocess
-import time
 import urllib.error
 import urllib.request
 
 from bearer import DEVICE, PREFIX, bearing
+from clock import Clock
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from signing import ReleaseKey
 from wire import Answer, Connection
 
@@ -18,12 +18,13 @@ HOST = "shop.example"
 
 
 class Node(Gateway):
-    def __init__(self, folder: pathlib.Path, store: str, *options: object, environment: dict[str, str] | None = None):
-        self.admin_port = free_port()
+    def __init__(self, folder: pathlib.Path, store: str, *options: object, environment: dict[str, str] | None = None, **named):
+        self.admin_port = reserve_port()
         self.is_tls_wanted = "--tls" not in options
         super().__init__(
             folder, "--authority", HOST, "--admin", f"127.0.0.1:{self.admin_port}", "--login-account", "100000/1s",
-            "--login-address", "100000/1s", *options, environment={"COUNTERSIGN_STORE": store, **(environment or {})})
+            "--login-address", "100000/1s", *options, environment={"COUNTERSIGN_STORE": store, **(environment or {})},
+            **named)
 
     def asked(self, path: str) -> tuple[int, str]:
         """Of the admin listener."""
@@ -49,10 +50,11 @@ class Node(Gateway):
 class Cluster:
     """Three nodes, or as many as there are lists of options, and an app whose accounts `user-0` and on have passwords."""
 
-    def __init__(self, folder: pathlib.Path, store: str, *options: tuple, accounts: int = 3, environments: dict | None = None):
+    def __init__(self, folder: pathlib.Path, store: str, *options: tuple, accounts: int = 3, environments: dict | None = None,
+                 clock: Clock | None = None):
         self.nodes = []
         for number, more in enumerate(options or ((), (), ())):
-            node = Node(folder / f"node-{number}", store, *more, environment=(environments or {}).get(number))
+            node = Node(folder / f"node-{number}", store, *more, environment=(environments or {}).get(number), clock=clock)
             if number == 0:
                 node.admin("app", "add", "demo", "--require", "signed")
                 node.admin("app", "policy", "demo", "--set", "password-login=on", "--set", "slots=unlimited",
@@ -72,7 +74,7 @@ class Cluster:
 
     def add_release(self, version: str) -> ReleaseKey:
         key = self.nodes[0].add_release(version=version)
-        return ReleaseKey(key.key_id, key.secret, HOST)
+        return ReleaseKey(key.key_id, key.secret, HOST, time=key.time)
 
     def __enter__(self) -> "Cluster":
         return self
@@ -100,12 +102,3 @@ def sent(connection: Connection, request: bytes, status: int | None = None) -> A
     answer = connection.answer()
     assert status in (None, answer.status), (answer.status, answer.body)
     return answer
-
-
-def wait_until(what, seconds: float, text: str) -> float:
-    """How long it took."""
-    begun = time.monotonic()
-    while not what():
-        assert time.monotonic() < begun + seconds, text
-        time.sleep(0.02)
-    return time.monotonic() - begun

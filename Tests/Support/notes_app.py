@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 
+import processes
 from gateway import ROOT, Gateway
 from products import NOTES
 
@@ -22,7 +23,7 @@ class NotesBackend:
 
     def __enter__(self) -> "NotesBackend":
         command = [sys.executable, "-B", ROOT / "Examples/Notes/backend.py", "--port", "0"]
-        self.process = subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.process = processes.start(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         self.url = self.process.stdout.readline().strip().removeprefix("listening on ")
         assert self.url.startswith("http://127.0.0.1:"), self.url
         return self
@@ -55,7 +56,7 @@ class NotesApp:
     def __init__(self, settings: pathlib.Path, vault: pathlib.Path, *options: str,
                  prefix: tuple[str, ...] = ()):
         command = [*prefix, PROGRAM, "--settings", str(settings), "--vault", str(vault), "--json", *options]
-        self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = processes.start(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE)
         self.states: list[dict] = []
         self.arrived: queue.SimpleQueue = queue.SimpleQueue()

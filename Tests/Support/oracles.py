@@ -11,13 +11,14 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 
 import h11
 import httptools
 
+import processes
 from backend import Backend
-from ports import free_port
+from ports import listens, reserve_port
+from waiting import until
 
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 
@@ -78,20 +79,15 @@ class Proxy:
         self.folder = folder / self.name
         self.folder.mkdir()
         self.backend = Backend()
-        self.port = free_port()
+        self.port = reserve_port()
         self.authority = f"127.0.0.1:{self.port}"
         path = self.folder / "configuration"
         path.write_text(self.configuration())
         with open(self.folder / "output", "wb") as output:
-            self.process = subprocess.Popen(self.command(path), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        deadline = time.monotonic() + 15
-        while True:
-            try:
-                return socket.create_connection(("127.0.0.1", self.port), 1).close()
-            except OSError:
-                assert self.process.poll() is None, (self.folder / "output").read_text()
-                assert time.monotonic() < deadline, f"{self.name} does not listen"
-                time.sleep(0.05)
+            self.process = processes.start(
+                self.command(path), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+        until(lambda: listens(self.port, self.process), f"{self.name} does not listen")
 
     def configuration(self) -> str:
         raise NotImplementedError

@@ -1,10 +1,12 @@
 """A user of the command-line client: a profile in a separate folder, as on a separate machine."""
 
 import json
+import os
 import pathlib
 import secrets
 import subprocess
 
+import processes
 from gateway import BINARY, Gateway, run
 
 PASSWORD = "correct horse battery staple"
@@ -16,6 +18,7 @@ class Person:
         self.gateway, self.folder, self.name = gateway, folder, name
         # How its commands run, if not as they are: under another clock.
         self.prefix: tuple[str, ...] = ()
+        self.environment = gateway.clock.environment if gateway.clock else {}
         folder.mkdir(parents=True, exist_ok=True)
         self.profile = str(folder / "profile")
         self.release = release or json.loads(gateway.admin(
@@ -29,12 +32,14 @@ class Person:
         assert done.returncode == 0, done.err
 
     def run(self, command: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess:
-        return run(command, "--profile", self.profile, *arguments, stdin=stdin, prefix=self.prefix)
+        return run(command, "--profile", self.profile, *arguments, stdin=stdin, prefix=self.prefix,
+                   environment=self.environment)
 
     def begin(self, *arguments: object) -> subprocess.Popen:
         """A call that goes on while others do."""
-        return subprocess.Popen([BINARY, "request", "--profile", self.profile, *map(str, arguments)],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return processes.start([BINARY, "request", "--profile", self.profile, *map(str, arguments)],
+                               env=os.environ | self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
 
     def signs_up(self, password: str = PASSWORD) -> "Person":
         done = self.run("signup", "--account", self.name, "--password-stdin", stdin=password + "\n")

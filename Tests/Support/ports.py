@@ -1,39 +1,46 @@
-"""Ports of loopback that no outgoing connection is given: a server that starts again on one, or a backend that leaves one for a
-while, finds it free."""
+"""Ports of loopback that belong to one test."""
 
-import os
-import random
+import pathlib
 import socket
+import subprocess
 
-# The kernel gives outgoing connections a port from 32768 on (`net.ipv4.ip_local_port_range`). Each worker of a parallel run
-# has its own part, so that none takes a port that another has found free and not yet used.
-PARTS, PART = 8, 2_500
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % PARTS
-CANDIDATES = range(12_000 + WORKER * PART, 12_000 + (WORKER + 1) * PART)
-ATTEMPTS = 200
-given: set[int] = set()
+import processes
+
+
+def reserve_port(address: str = "127.0.0.1") -> int:
+    """A port that no other process is given, for a server that listens on it, ends, and starts again.
+
+    A socket stays bound to the port until the test or fixture ends, and does not listen: connections are refused
+    while no server listens. Linux lets sockets with SO_REUSEADDR bind to the same port as long as none of the
+    others listens, and gives a bound port neither to `bind` with port 0 nor to an outgoing connection."""
+    sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    processes.current().at_end(sock.close)
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        sock.setsockopt(socket.SOL_SOCKET, option, 1)
+    sock.bind((address, 0))
+    return sock.getsockname()[1]
+
+
+def listens(port: int, process: subprocess.Popen) -> bool:
+    """Whether the process, which must run, listens on the port."""
+    assert process.poll() is None, f"exit {process.returncode}"
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def is_read(sock: socket.socket) -> bool:
+    """Whether the peer, a process of this machine, has read all that was sent. Source: proc_net_tcp(5)."""
+    ours, theirs = (f":{address[1]:04X}" for address in (sock.getsockname(), sock.getpeername()))
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        if local.endswith(theirs) and remote.endswith(ours):
+            return queues.endswith(":00000000")
+    return True
 
 
 def listening(port: int = 0, address: str = "127.0.0.1") -> socket.socket:
-    """A socket that listens, on a port chosen at random unless one is named. One that was chosen is not chosen again soon."""
-    for _ in range(ATTEMPTS):
-        candidate = port or random.choice(CANDIDATES)
-        if not port and candidate in given:
-            continue
-        try:
-            sock = socket.create_server((address, candidate), backlog=256)
-        except OSError:
-            if port:
-                raise
-            continue
-        if len(given) > PART // 2:
-            given.clear()
-        given.add(candidate)
-        return sock
-    raise OSError(f"no free port of {address} between {CANDIDATES.start} and {CANDIDATES.stop} after {ATTEMPTS} attempts")
-
-
-def free_port(address: str = "127.0.0.1") -> int:
-    """A port on which nothing listens now."""
-    with listening(address=address) as sock:
-        return sock.getsockname()[1]
+    """A socket that listens, on a free port unless one is named."""
+    return socket.create_server((address, port), backlog=256)

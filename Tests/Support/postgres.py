@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.parse
 
-from ports import free_port
+import processes
+from ports import reserve_port
+from waiting import until
 
 PASSWORD = "a password: of-the-tests"
 USER = "postgres"
@@ -32,7 +33,8 @@ class Postgres:
         """A new database cluster, or a standby of that one, which follows it asynchronously."""
         self.bin = programs()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-pg-", dir="/tmp"))
-        self.port = free_port()
+        self.port, self.owner = reserve_port(), processes.current()
+        self.owner.at_end(self.remove)
         self.process = None
         self.as_user = []
         if os.getuid() == 0:
@@ -64,21 +66,21 @@ class Postgres:
 
     def start(self, *options: str) -> None:
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = self.owner.start(
                 [
                     *self.as_user, str(self.bin / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), "-p", str(self.port),
                     "-c", "listen_addresses=127.0.0.1", "-c", "fsync=on", "-c", "max_connections=100", *options,
                 ],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
             )
-        end = time.monotonic() + 30
-        while True:
-            with contextlib.suppress(RuntimeError):
-                self.sql("SELECT 1")
-                return
-            if time.monotonic() > end or self.process.poll() is not None:
-                raise RuntimeError((self.folder / "log").read_text()[-2000:])
-            time.sleep(0.05)
+        until(self.responds, lambda: (self.folder / "log").read_text()[-2000:])
+
+    def responds(self) -> bool:
+        with contextlib.suppress(RuntimeError):
+            return self.sql("SELECT 1") == "1"
+        if self.process.poll() is not None:
+            raise RuntimeError((self.folder / "log").read_text()[-2000:])
+        return False
 
     def sql(self, text: str, database: str = "postgres") -> str:
         place = ("-h", str(self.folder), "-p", str(self.port), "-U", USER, "-d", database)

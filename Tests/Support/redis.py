@@ -10,9 +10,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
-from ports import free_port
+import processes
+from ports import reserve_port
+from waiting import until
 
 
 def is_installed() -> bool:
@@ -22,7 +23,8 @@ def is_installed() -> bool:
 class RedisServer:
     def __init__(self, *options: str, environment: dict[str, str] | None = None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-redis-", dir="/tmp"))
-        self.port = free_port()
+        self.port, self.owner = reserve_port(), processes.current()
+        self.owner.at_end(self.remove)
         self.options, self.environment = options, environment or {}
         self.process = None
         self.start()
@@ -34,19 +36,19 @@ class RedisServer:
     def start(self, *options: str) -> None:
         """On the same port each time, with what its folder has."""
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = self.owner.start(
                 ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "", "--appendonly",
                  "no", *self.options, *options],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **self.environment},
             )
-        end = time.monotonic() + 20
-        while True:
-            with contextlib.suppress(OSError, RuntimeError):
-                self.call("PING")
-                return
-            if time.monotonic() > end or self.process.poll() is not None:
-                raise RuntimeError((self.folder / "log").read_text()[-2000:])
-            time.sleep(0.02)
+        until(self.responds, lambda: (self.folder / "log").read_text()[-2000:])
+
+    def responds(self) -> bool:
+        with contextlib.suppress(OSError, RuntimeError):
+            return bool(self.call("PING"))
+        if self.process.poll() is not None:
+            raise RuntimeError((self.folder / "log").read_text()[-2000:])
+        return False
 
     def call(self, *parts: str) -> str:
         """One command; its reply as it comes."""

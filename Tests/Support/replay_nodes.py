@@ -11,15 +11,16 @@ import urllib.error
 import urllib.request
 
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from signing import ReleaseKey
+from waiting import until
 
 
 class Node(Gateway):
     """`replay` is the value of the setting; its first word names the metrics."""
 
     def __init__(self, folder: pathlib.Path, replay: str, *options: object, **environment: str):
-        self.admin_port, self.kind = free_port(), "redis" if replay.startswith("redis") else replay
+        self.admin_port, self.kind = reserve_port(), "redis" if replay.startswith("redis") else replay
         super().__init__(folder, *options, environment={"COUNTERSIGN_REPLAY": replay, **environment})
 
     def command(self, *options: object) -> list[str]:
@@ -94,13 +95,6 @@ def check_each_is_admitted_once(nodes: list[Node], key: ReleaseKey, rounds: int)
             request = key.request("POST", "/pay", b"1")
             statuses = list(threads.map(lambda connection, request=request: send(connection, request), connections))
             assert sorted(statuses) == [200, *[401] * (len(nodes) - 1)], statuses
-
-
-def until(condition, seconds: float = 15) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.05)
 
 
 def code(gateway: Gateway, request: bytes) -> str:

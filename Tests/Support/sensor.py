@@ -7,7 +7,9 @@ import struct
 import subprocess
 
 import fingerprint
-from vaults import BUS, Machine, until
+import processes
+from vaults import BUS, Machine
+from waiting import until
 
 FPRINTD = "/usr/libexec/fprintd"
 
@@ -46,7 +48,7 @@ class Sensor(Machine):
 
     def enrol(self, finger: int, user: str = "root") -> None:
         """Shows a new finger as often as fprintd wants to see it."""
-        enrolling = subprocess.Popen(["fprintd-enroll", "-f", "right-index-finger", user], env=self.environment,
+        enrolling = processes.start(["fprintd-enroll", "-f", "right-index-finger", user], env=self.environment,
                                      stdout=subprocess.PIPE, text=True)
         lines = []
         for line in enrolling.stdout:

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -23,6 +24,8 @@ class ReleaseKey:
     authority: str
     # The release that calls, where the key is a session's.
     release: str | None = None
+    # The clock that requests are signed by.
+    time: Callable[[], float] = time.time
     algorithm = "hmac-sha256"
 
     def sign(self, base: bytes) -> bytes:
@@ -46,7 +49,7 @@ class ReleaseKey:
         if body_digest:
             signed.append(("content-digest", body_digest))
         covered += signed
-        created = int(time.time()) if created is None else created
+        created = int(self.time()) if created is None else created
         names = " ".join(f'"{name}"' for name, _ in covered)
         parameters = (f'({names});created={created};nonce="{nonce or secrets.token_urlsafe(16)}";'
                       f'keyid="{self.key_id}";alg="{self.algorithm}";tag="countersign"')

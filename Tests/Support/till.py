@@ -25,7 +25,7 @@ class Till(Backend):
         with sqlite3.connect(self.path) as book:
             number = book.execute("INSERT INTO move (target, body) VALUES (?, ?)", (seen.target, seen.body)).lastrowid
         self.moved.set()
-        time.sleep(self.delay)
+        time.sleep(self.delay)  # lint: a backend that is slow
         if self.cuts > 0:
             self.cuts -= 1
             raise Closed("the backend went away after it had paid")

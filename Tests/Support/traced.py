@@ -20,7 +20,7 @@ class TracedGateway:
         pipe = folder / "orders"
         os.mkfifo(pipe)
         loop = f'"$@" & while IFS= read -r line; do eval "$line" </dev/null; done <{shlex.quote(str(pipe))}; kill -TERM $!; wait $!'
-        gateway.start(prefix=(*disk.traced(self.trace, []), "sh", "-c", loop, "sh"), wait=60)
+        gateway.start(prefix=(*disk.traced(self.trace, []), "sh", "-c", loop, "sh"))
         self.pipe: typing.TextIO = open(pipe, "w", encoding="utf-8")
 
     def order(self, *words: object) -> str:

@@ -4,10 +4,11 @@ import os
 import pathlib
 import socket
 import subprocess
-import time
 import typing
 
+import processes
 from products import peer
+from waiting import until
 
 DRIVER = peer("vault")
 # Without the keyring of the user who runs the tests.
@@ -15,7 +16,7 @@ BARE = {name: value for name, value in os.environ.items() if not name.startswith
 
 
 def start(back_end: str, folder: pathlib.Path, *words: str, prefix: tuple[str, ...] = (), **variables: str) -> subprocess.Popen:
-    return subprocess.Popen([*prefix, *DRIVER, back_end, str(folder), *words], env=BARE | variables, text=True,
+    return processes.start([*prefix, *DRIVER, back_end, str(folder), *words], env=BARE | variables, text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
@@ -25,13 +26,6 @@ def ask(back_end: str, folder: pathlib.Path, *words: str, **variables: str) -> s
         output, _ = driver.communicate(timeout=30)
     assert driver.returncode in (0, 1), (driver.returncode, output)
     return output.strip()
-
-
-def until(is_so, what: str, seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 # A bus on which every user may do everything, and no service starts by itself.
@@ -48,7 +42,7 @@ class Machine:
 
     def start(self, *command: str, environment: dict[str, str] | None = None, **options) -> subprocess.Popen:
         with open(self.folder / "log", "ab") as log:
-            process = subprocess.Popen(command, env=environment or BARE, stderr=log, **{"stdout": log} | options)
+            process = processes.start(command, env=environment or BARE, stderr=log, **{"stdout": log} | options)
         self._processes.append(process)
         return process
 
