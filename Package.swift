@@ -238,8 +238,12 @@ let package = Package(
             ],
             path: "Tools", swiftSettings: breakable),
 
-        tests("HTTP", ["CountersignMemory", "CountersignWire"]),
+        tests("HTTP", ["CountersignMemory", "CountersignWire", "TestRounds"]),
 
+        // How often tests with random input repeat, and from which seed; never shipped.
+        .target(
+            name: "TestRounds", dependencies: ["CountersignWire"], path: "Tests/TestRounds",
+            swiftSettings: settings),
         // Databases of a PostgreSQL server, for PostgreSQLTests and ReplayTests; never shipped.
         .target(
             name: "DatabaseFixture", dependencies: ["CountersignMemory", "CountersignSQL"],
@@ -249,21 +253,21 @@ let package = Package(
             [
                 "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignMemory",
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire",
-                "DatabaseFixture",
+                "DatabaseFixture", "TestRounds",
             ]),
         tests("Memory"),
         tests("Threads"),
-        tests("Wire"),
+        tests("Wire", ["TestRounds"]),
         tests("Seal", ["CountersignWire"]),
         tests("Opaque", ["CountersignSeal", "CountersignWire"]),
-        tests("Schemes", ["CountersignSeal", "CountersignWire"]),
-        tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        tests("Schemes", ["CountersignSeal", "CountersignWire", "TestRounds"]),
+        tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "TestRounds"]),
         tests(
             "Authority",
             [
                 "CountersignSQL", "CountersignGate", "CountersignHandshake", "CountersignMemory",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
-                "CountersignWire", "CSQLite",
+                "CountersignWire", "CSQLite", "TestRounds",
             ]),
         tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         // A small authority and its sessions, for ClientTests and SDKTests; never shipped.
@@ -279,7 +283,7 @@ let package = Package(
             [
                 "ClientFakes", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
                 "CountersignSeal",
-                "CountersignTransport", "CountersignVault", "CountersignWire",
+                "CountersignTransport", "CountersignVault", "CountersignWire", "TestRounds",
             ]),
         tests(
             "TestKit",
@@ -333,34 +337,20 @@ let package = Package(
         tests(
             "Conformance",
             ["CountersignLab", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
-        // An OPAQUE peer for other implementations in Tests/Interop; never shipped.
-        .executableTarget(
-            name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
-            path: "Tests/OpaquePeer", swiftSettings: settings),
-        // Drives the store for tests of disk faults in Tests/Faults; never shipped.
-        .executableTarget(
-            name: "store-driver",
-            dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQL",
-                "CountersignSchemes", "CountersignSeal", "CountersignWire",
-            ],
-            path: "Tests/StoreDriver", swiftSettings: settings),
-        // The contract of every vault, for VaultTests and vault-driver; never shipped.
+        // The contract of every vault, for VaultTests and test-peers; never shipped.
         .target(
             name: "VaultContract", dependencies: ["CountersignVault", "CountersignSeal"],
             path: "Tests/VaultContract",
             swiftSettings: settings),
-        // Drives a vault in a process of its own, for tests of several processes in Tests/Interop; never
-        // shipped.
-        .executableTarget(
-            name: "vault-driver", dependencies: ["CountersignVault", "CountersignSeal", "VaultContract"],
-            path: "Tests/VaultDriver", swiftSettings: settings),
         tests("Vault", ["CountersignSeal", "VaultContract"]),
-        // Drives a legacy client, for Tests/Interop; never shipped.
+        // The peers that tests in Tests/Interop and Tests/Faults drive, in one program; never shipped.
         .executableTarget(
-            name: "legacy-driver", dependencies: ["Countersign", "CountersignWire"],
-            path: "Tests/LegacyDriver",
-            swiftSettings: settings),
+            name: "test-peers",
+            dependencies: [
+                "Countersign", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
+                "CountersignTrust", "CountersignVault", "CountersignWire", "VaultContract",
+            ],
+            path: "Tests/Peers", swiftSettings: settings),
         // The sample app without its views, as a command-line program; never shipped.
         .executableTarget(
             name: "notes", dependencies: ["Countersign"], path: "Examples/Notes",
@@ -373,15 +363,6 @@ let package = Package(
         .testTarget(
             name: "NotesTests", dependencies: ["notes", "Countersign", "CountersignTestKit"],
             path: "Tests/NotesTests", swiftSettings: settings),
-        // The SDK as a port under `countersign conformance`, for Tests/Interop; never shipped.
-        .executableTarget(
-            name: "conformance-driver", dependencies: ["Countersign", "CountersignSeal", "CountersignWire"],
-            path: "Tests/ConformanceDriver", swiftSettings: settings),
-        // One request over the transport, for Tests/Interop; never shipped.
-        .executableTarget(
-            name: "transport-driver",
-            dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
-            path: "Tests/TransportDriver", swiftSettings: settings),
         .testTarget(
             name: "SDKTests",
             dependencies: [
@@ -480,7 +461,7 @@ if let wanted = Context.environment["COUNTERSIGN_TESTS"] {
         "CountersignSchemes", "CountersignSeal", "CountersignSodium", "CountersignTestKit",
         "CountersignTransport",
         "CountersignTrust",
-        "CountersignVault", "CountersignWire",
+        "CountersignVault", "CountersignWire", "TestRounds",
     ]
     // Tests that show on a Mac whether the frameworks behave like the libraries on Linux.
     let tests: Set = [

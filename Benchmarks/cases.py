@@ -96,8 +96,12 @@ def with_key(scheme: str, key_id: str, secret: bytes) -> list[str]:
     return ["--scheme", scheme, "--key-id", key_id, "--secret", secret.hex()]
 
 
+# Requests are signed before they are sent, and a gateway under valgrind on a busy machine takes minutes for them.
+WINDOW = "300s"
+
+
 def release(gateway: Gateway, _: pathlib.Path) -> list[str]:
-    gateway.add_app("bench")
+    gateway.add_app("bench", window=WINDOW)
     key = gateway.add_release("bench")
     return with_key("message-signatures", key.key_id, decode_secret(key.secret))
 
@@ -117,7 +121,7 @@ def nobody(gateway: Gateway, folder: pathlib.Path) -> list[str]:
 def legacy(scheme: str) -> Caller:
     def prepare(gateway: Gateway, _: pathlib.Path) -> list[str]:
         key_id, secret = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
-        gateway.add_app("bench", schemes=scheme)
+        gateway.add_app("bench", schemes=scheme, window=WINDOW)
         gateway.admin("release", "add", "bench", "--platform", "ios", "--version", "1.0", "--scheme", scheme,
                       "--key-id", key_id, "--secret", secret)
         return with_key(scheme, key_id, secret.encode())
@@ -132,7 +136,7 @@ def unknown_legacy(gateway: Gateway, folder: pathlib.Path) -> list[str]:
 
 def session(gateway: Gateway, folder: pathlib.Path, level: str = "session") -> list[str]:
     """A session of a device, which signed up and in as the command-line client does."""
-    gateway.add_app("bench", require=level, registration="open")
+    gateway.add_app("bench", require=level, registration="open", window=WINDOW)
     alice = Person(gateway, folder / "alice", app="bench").signs_up().logs_in()
     profile = pathlib.Path(alice.profile)
     token = re.search(r'keyid="(s_[^"]+)"', alice.run("request", "--dry-run", "/").out)[1]

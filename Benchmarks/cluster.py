@@ -26,8 +26,6 @@ import logins
 import scale
 import sessions
 from cases import ROOT, Lie
-from nodes import Node
-from products import BINARY
 from sites import Servers, Site, rates
 
 BODY = 512
@@ -110,8 +108,6 @@ def main() -> None:
     sizes = sorted({1_000, round((most / 1_000) ** 0.5) * 1_000, most})
     began = time.monotonic()
     options.tell = lambda text: print(f"bench: {time.monotonic() - began:5.0f} s: {text}", file=sys.stderr, flush=True)
-    # nodes.py prefers the debug build that tests name by COUNTERSIGN_DEBUG_BINARY; a benchmark measures the release build.
-    Node.binary = BINARY
     if options.update:
         scale.page_with_tables(options.update)
     figures: dict = {"machine": machine()}

@@ -32,7 +32,10 @@ ATTEMPTS = 3
 
 def measure(case: Case, requests: int, kept: int | None) -> int:
     """Instructions of one request; `kept` tells how many a request is expected to take."""
-    requests = max(round(requests * min(case.share * 2, 1)), LEAST_REQUESTS, LEAST_INSTRUCTIONS // kept if kept else 0)
+    return instructions(case, max(round(requests * min(case.share * 2, 1)), LEAST_REQUESTS, LEAST_INSTRUCTIONS // kept if kept else 0))
+
+
+def instructions(case: Case, requests: int) -> int:
     with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as folder:
         counts = instructions_by_library(record(pathlib.Path(folder), case, requests=requests, connections=1))
     left_out = ("libcrypto", *(() if case.is_keyed else ("libsqlite3",)), *(("libsodium",) if case.refusal else ()))
@@ -44,9 +47,16 @@ def main() -> None:
     parser.add_argument("--case", action="append", metavar="NAME", help="count this one; may be repeated")
     parser.add_argument("--update", action="store_true", help="write the figures to instructions.json")
     parser.add_argument("--requests", type=int, default=2_000, help="of each case; costly ones have fewer")
+    parser.add_argument("--trial", action="store_true", help="count a few requests, and demand that half the figure is found exceeded")
     options = parser.parse_args()
     counted = [case for case in CASES.values() if case.is_counted]
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    if options.trial:
+        # So few requests show no growth of 3 %, but one to the double they must.
+        case = chosen(options.case, counted)[0]
+        found = instructions(case, 50)
+        print(f"{case.name}: {found} instructions, {kept[case.name]} kept")
+        sys.exit(not found > kept[case.name] / 2 * (1 + case.most))
     # script/steps shows lines with this beginning in CI's log.
     print(f"measured: {'instructions of a request':26}{'kept':>10}{'now':>10}{'change':>9}", flush=True)
     now, grown = {}, []

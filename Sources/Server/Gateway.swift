@@ -20,9 +20,6 @@ final class Gateway: Handler, @unchecked Sendable {
         var host: String? { if case .upstream(let pool) = self { pool.target.host } else { nil } }
     }
 
-    /// Limit on the loop's time for the search of a mistake; the search finds the usual mistakes within it.
-    private static let explanationNanoseconds: Int64 = 5_000_000
-
     let gate: Gate
     private let signing: ResponseSigner
     let backend: Backend
@@ -593,7 +590,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// What the caller is told besides the code. The loop computes explanations for any caller that names the
-    /// release, so each has a time limit and each address has a budget.
+    /// release, so each has a limit and each address has a budget.
     private func disclosure(
         of refusal: Refusal, for request: Request, on exchange: any Exchange, after judgement: Judgement
     ) -> RefusalResponse.Disclosure {
@@ -606,8 +603,7 @@ final class Gateway: Handler, @unchecked Sendable {
             return refusal.code == .unknownKey ? .code : .overBudget
         }
         let explanation = gate.explanation(
-            of: refusal, for: request, judgement: judgement, naming: release,
-            within: .atMost(Gateway.explanationNanoseconds))
+            of: refusal, for: request, judgement: judgement, naming: release, within: .response)
         return explanation.map { .explanation($0) } ?? .code
     }
 

@@ -40,16 +40,12 @@ import Testing
         "in other spellings",
         arguments: [
             "//login/login.php", "/login//login.php", "/login/login.php/", "/login/login.php/x.css",
-            "/login/./login.php",
-            "/./login/login.php", "/a/../login/login.php", "/login/a/../login.php", "/../login/login.php",
-            "/a/..;b=c/login/login.php", "/login;a=b/login.php", "/login/login.php;jsessionid=1",
-            "/%6Cogin/login.php",
-            "/login/login%2Ephp", "/login%2Flogin.php", "/login%5clogin.php", "/login\\login.php",
-            "/%2e/login/login.php",
-            "/%252e/login/%256cogin.php", "/login%252flogin.php", "/login%c0%aflogin.php",
-            "/login/login%C0%AEphp",
-            "/Login/LOGIN.PHP", "/login/login.php.", "/login/login.php%20", "/login/login.php%00",
-            "/login/login.php%00.png",
+            "/login/./login.php", "/./login/login.php", "/a/../login/login.php", "/login/a/../login.php",
+            "/../login/login.php", "/a/..;b=c/login/login.php", "/login;a=b/login.php",
+            "/login/login.php;jsessionid=1", "/%6Cogin/login.php", "/login/login%2Ephp", "/login%2Flogin.php",
+            "/login%5clogin.php", "/login\\login.php", "/%2e/login/login.php", "/%252e/login/%256cogin.php",
+            "/login%252flogin.php", "/login%c0%aflogin.php", "/login/login%C0%AEphp", "/Login/LOGIN.PHP",
+            "/login/login.php.", "/login/login.php%20", "/login/login.php%00", "/login/login.php%00.png",
             "/login%e0%80%aflogin.php", "/login%F0%80%80%AFlogin.php", "/login/login%E0%80%AEphp",
             "/x/..%20/login/login.php", "/login/login.php%3Fa", "/login/login.php%3b", "/login/login.php%2f",
         ])
@@ -62,9 +58,8 @@ import Testing
         "what is another path to everybody",
         arguments: [
             "/login/login.phpx", "/login/login", "/login", "/login.php", "/v1/login/login.php",
-            "/login/x/login.php",
-            "/login/login.php/../x", "/a?/login/login.php", "/api/users.json", "/api/100%25",
-            "/login/xlogin.php",
+            "/login/x/login.php", "/login/login.php/../x", "/a?/login/login.php", "/api/users.json",
+            "/api/100%25", "/login/xlogin.php",
         ])
     func others(_ target: String) throws { #expect(try reading("POST", target) == nil) }
 
@@ -93,11 +88,9 @@ import Testing
         "the screen passes whatever may mean a door, and little else",
         arguments: [
             ("/user/login", true), ("/USER/LOGIN.php", true), ("/a/../user/login", true),
-            ("/user\\login", true),
-            ("/user%2flogin", true), ("/v1/new", true), ("/user/logi", false), ("/login/user", false),
-            ("/", false),
-            ("/api/items/12", false), ("/caf%C3%A9", false), ("/user/signin", false),
-            ("/login/login.php", false),
+            ("/user\\login", true), ("/user%2flogin", true), ("/v1/new", true), ("/user/logi", false),
+            ("/login/user", false), ("/", false), ("/api/items/12", false), ("/caf%C3%A9", false),
+            ("/user/signin", false), ("/login/login.php", false),
         ])
     func screen(_ row: (path: String, isPassed: Bool)) throws {
         var policy = Policy()

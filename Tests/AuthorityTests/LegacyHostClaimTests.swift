@@ -8,13 +8,12 @@ import Testing
         "own host, the other app's host, the host of neither, whether some requests are the app's",
         arguments: [
             (nil, "api.test", nil, false), ("api.test", nil, nil, true),
-            ("api.test", "other.test", nil, true),
-            ("api.test", "api.test", "api.test", false),
+            ("api.test", "other.test", nil, true), ("api.test", "api.test", "api.test", false),
             ("api.test", "api.test:8443", "api.test:8443", true),
             ("api.test:8443", "api.test", "api.test:8443", false),
             ("api.test:8443", "api.test:8443", "api.test:8443", false),
-            ("api.test:8443", "api.test:9443", nil, true),
-            ("[::1]", "[::1]:8443", "[::1]:8443", true), ("[::1]:8443", "[::1]", "[::1]:8443", false),
+            ("api.test:8443", "api.test:9443", nil, true), ("[::1]", "[::1]:8443", "[::1]:8443", true),
+            ("[::1]:8443", "[::1]", "[::1]:8443", false),
         ] as [(String?, String?, String?, Bool)])
     func claim(_ own: String?, _ others: String?, _ conflict: String?, _ isEffective: Bool) throws {
         let (app, other) = (try #require(AppName("app")), try #require(AppName("other")))

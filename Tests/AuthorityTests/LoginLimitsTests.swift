@@ -459,11 +459,9 @@ extension LoginLimits.Decision {
 private let network: [UInt8] = [0x20, 0x01, 0x0D, 0xB8, 1, 2, 3, 4]
 
 private let addressTable: [(address: [UInt8], bytes: [UInt8]?)] = [
-    ([192, 0, 2, 1], [192, 0, 2, 1]),
-    (network + [0, 0, 0, 0, 0, 0, 0, 1], network),
+    ([192, 0, 2, 1], [192, 0, 2, 1]), (network + [0, 0, 0, 0, 0, 0, 0, 1], network),
     (network + [9, 9, 9, 9, 9, 9, 9, 9], network),
     ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 0, 2, 1], [192, 0, 2, 1]),
-    ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 192, 0, 2, 1], [0, 0, 0, 0, 0, 0, 0, 0]),
-    ([], nil), ([1, 2, 3], nil), ([UInt8](repeating: 1, count: 15), nil),
-    ([UInt8](repeating: 1, count: 17), nil),
+    ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 192, 0, 2, 1], [0, 0, 0, 0, 0, 0, 0, 0]), ([], nil),
+    ([1, 2, 3], nil), ([UInt8](repeating: 1, count: 15), nil), ([UInt8](repeating: 1, count: 17), nil),
 ]

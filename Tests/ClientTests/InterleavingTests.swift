@@ -2,6 +2,7 @@ import ClientFakes
 import CountersignOpaque
 import CountersignWire
 import Synchronization
+import TestRounds
 import Testing
 
 @testable import CountersignClient
@@ -19,7 +20,7 @@ import CountersignTransport
         for (number, drawn) in histories.all.enumerated() {
             // Most histories are short, to test the effect of one step on the next; some are long, to test
             // accumulation.
-            let length = Histories.isLong || number % 50 == 0 ? 25 : 2
+            let length = isLongRun || number % 50 == 0 ? 25 : 2
             let history = try await Interleaving(drawn, from: start)
             try await history.run(steps: length)
             steps += length
@@ -29,9 +30,8 @@ import CountersignTransport
         // Each of these events occurred.
         for event in [
             "called", "signed in", "signed out", "forgotten", "killed", "killed at a write", "lost",
-            "revoked",
-            "refreshed",
-            "signed out in between", "signed in in between", "forgotten in between", "called in between",
+            "revoked", "refreshed", "signed out in between", "signed in in between", "forgotten in between",
+            "called in between",
         ] { #expect(tally[event, default: 0] > 0, "\(event)") }
     }
 }

@@ -4,6 +4,7 @@ import CountersignSeal
 import CountersignTransport
 import CountersignVault
 import CountersignWire
+import TestRounds
 import Testing
 
 @testable import CountersignClient
@@ -20,10 +21,10 @@ import Testing
 
     private func runOut(_ world: FakeWorld) async { await world.pass(FakeSession.lifetime) }
 
-    /// A thousand of them with `COUNTERSIGN_LONG=1`.
+    /// A thousand of them in the long run.
     @Test func lostAnswersAreRecoveredOneAfterAnother() async throws {
         let world = try await signedIn()
-        let rounds = Histories.isLong ? 500 : 50
+        let rounds = rounds(500)
         for round in 1...rounds {
             await runOut(world)
             // The response and the one to the second copy are lost: the call fails, and the next one

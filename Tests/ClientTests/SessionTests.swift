@@ -204,8 +204,7 @@ import Testing
     @Test(
         arguments: [
             "session-ended", "token-expired", "stale", "update-required", "unknown-key", "bad-signature",
-            "replayed",
-            "too-many-attempts", "unavailable",
+            "replayed", "too-many-attempts", "unavailable",
         ])
     func anUnsignedRefusalChangesNothing(_ code: String) async throws {
         let world = try await FakeWorld()

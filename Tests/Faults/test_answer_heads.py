@@ -49,15 +49,14 @@ def front(tmp_path_factory):
 
 
 @pytest.mark.parametrize("pieces", ["one-piece", "two-pieces"])
-@pytest.mark.parametrize("size", [MOST - 1, MOST])
-def test_a_head_at_the_limit_is_whole(front, size, pieces):
-    reply = front.send(front.key.request("GET", f"/{size}/{pieces}"))
+def test_a_head_at_the_limit_is_whole(front, pieces):
+    reply = front.send(front.key.request("GET", f"/{MOST}/{pieces}"))
     assert reply.status == 200 and reply.body == BODY
     assert sum(name.startswith("x-") for name, _ in reply.fields) >= 60 and reply.get("x-injected") is None
 
 
 @pytest.mark.parametrize("pieces", ["one-piece", "two-pieces"])
-@pytest.mark.parametrize("size", [MOST + 1, 63_000, *range(65_300, 65_540, 24), 65_536, 70_000])
+@pytest.mark.parametrize("size", [MOST + 1, 65_536])
 def test_a_larger_head_is_the_backends_failure(front, size, pieces):
     with Connection(front.port) as connection:
         connection.send(front.key.request("GET", f"/{size}/{pieces}"))

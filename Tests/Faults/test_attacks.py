@@ -13,6 +13,8 @@ from attackers import Attack, build_tools
 from attacks import ATTACKS
 from gateway import BINARY
 
+pytestmark = pytest.mark.full
+
 SECONDS = 2
 # Milliseconds; a debug build is slower by an order of magnitude.
 SLOWER = 10 if "/debug/" in BINARY else 1
@@ -34,9 +36,7 @@ def tools():
     build_tools()
 
 
-@pytest.mark.parametrize(
-    "attack,transport", CASES, ids=[f"{attack.name}-{transport}" for attack, transport in CASES]
-)
+@pytest.mark.parametrize("attack,transport", CASES, ids=[f"{attack.name}-{transport}" for attack, transport in CASES])
 def test_an_ordinary_client_is_served_while(attack: Attack, transport: str, tmp_path, note):
     for attempt in range(3):
         folder = tmp_path / str(attempt)
@@ -45,8 +45,6 @@ def test_an_ordinary_client_is_served_while(attack: Attack, transport: str, tmp_
         assert not failures(row, attack), row
         median, p99, health = row["gateway"]["p50"], row["gateway"]["p99"], row["admin"]["p99"]
         if median <= MOST_MEDIAN and p99 <= MOST_P99 and health <= MOST_P99:
-            note(
-                f"{attack.name}, {transport}: median {median:.1f} ms, 99 % {p99:.1f} ms, /health {health:.1f} ms"
-            )
+            note(f"{attack.name}, {transport}: median {median:.1f} ms, 99 % {p99:.1f} ms, /health {health:.1f} ms")
             return
     raise AssertionError(f"median {median:.1f} ms, p99 {p99:.1f} ms, /health {health:.1f} ms: {row}")

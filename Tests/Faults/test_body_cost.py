@@ -11,6 +11,9 @@ import pytest
 
 from gateway import Gateway
 
+# CPU time is measured, and recorded by script/full.
+pytestmark = pytest.mark.full
+
 MIB = 1 << 20
 # Milliseconds. A binary that was built for debugging takes ten to twenty times as long over each byte.
 LIMIT = 400 if "debug" in os.environ.get("COUNTERSIGN_BINARY", "") else 20

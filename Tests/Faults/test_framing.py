@@ -39,85 +39,23 @@ def swap(key: ReleaseKey, old: bytes, new: bytes) -> bytes:
 
 CHUNKED = b"8\r\n" + BODY + b"\r\n0\r\n\r\n"
 
+# One of each kind; HeadParserTests, ChunkedDecoderTests and Vectors/framing have them all.
 CASES = {
     "length with chunked": lambda k: post(k, "Content-Length: 8\r\nTransfer-Encoding: chunked", CHUNKED),
-    "chunked with length": lambda k: post(k, "Transfer-Encoding: chunked\r\nContent-Length: 8", CHUNKED),
-    "two equal lengths": lambda k: post(k, "Content-Length: 8\r\nContent-Length: 8"),
     "two different lengths": lambda k: post(k, "Content-Length: 8\r\nContent-Length: 0"),
-    "a list of lengths": lambda k: post(k, "Content-Length: 8, 8"),
-    "a length with a sign": lambda k: post(k, "Content-Length: +8"),
-    "a negative length": lambda k: post(k, "Content-Length: -8"),
-    "a hexadecimal length": lambda k: post(k, "Content-Length: 0x8"),
-    "an empty length": lambda k: post(k, "Content-Length: "),
-    "a length over 64 bits": lambda k: post(k, "Content-Length: 18446744073709551624"),
-    "xchunked": lambda k: post(k, "Transfer-Encoding: xchunked", CHUNKED),
-    "chunked, chunked": lambda k: post(k, "Transfer-Encoding: chunked, chunked", CHUNKED),
-    "two transfer encodings": lambda k: post(k, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", CHUNKED),
-    "chunked, identity": lambda k: post(k, "Transfer-Encoding: chunked, identity", CHUNKED),
-    "gzip, chunked": lambda k: post(k, "Transfer-Encoding: gzip, chunked", CHUNKED),
-    "chunked by HTTP/1.0": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED).replace(b"HTTP/1.1", b"HTTP/1.0"),
-    "a vertical tab before chunked": lambda k: post(k, "Transfer-Encoding: \x0bchunked", CHUNKED),
-    "a chunk size over 64 bits": lambda k: post(k, "Transfer-Encoding: chunked", b"10000000000000008\r\n" + BODY),
-    "a chunk size with a sign": lambda k: post(k, "Transfer-Encoding: chunked", b"+8\r\n" + BODY + b"\r\n0\r\n\r\n"),
-    "a chunk size with 0x": lambda k: post(k, "Transfer-Encoding: chunked", b"0x8\r\n" + BODY + b"\r\n0\r\n\r\n"),
-    "an empty chunk size": lambda k: post(k, "Transfer-Encoding: chunked", b"\r\n" + BODY + b"\r\n0\r\n\r\n"),
     "a chunk that ends late": lambda k: post(k, "Transfer-Encoding: chunked", b"8\r\n" + BODY + b"XX\r\n0\r\n\r\n"),
-    "a chunk line that ends in LF": lambda k: post(k, "Transfer-Encoding: chunked", b"8\n" + BODY + b"\r\n0\r\n\r\n"),
-    "a bare CR in a chunk extension": lambda k: post(k, "Transfer-Encoding: chunked", b"8;a\rb\r\n" + CHUNKED[3:]),
-    "a bare LF in a chunk extension": lambda k: post(k, "Transfer-Encoding: chunked", b"8;a\nb\r\n" + CHUNKED[3:]),
     "an endless chunk extension": lambda k: post(k, "Transfer-Encoding: chunked", b"8;" + b"a" * 70_000 + b"\r\n"),
-    "endless trailers": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"a: b\r\n" * 20_000),
-    "lines that end in LF": lambda k: k.request().replace(b"\r\n", b"\n"),
-    "one line that ends in LF": lambda k: swap(k, b" HTTP/1.1\r\n", b" HTTP/1.1\n"),
-    "a head that ends in LF": lambda k: k.request()[:-2] + b"\n",
-    "a bare CR in a value": lambda k: line(k, b"Accept: a\rb"),
-    "a space before the colon": lambda k: line(k, b"Accept : text/plain"),
-    "a tab before the colon": lambda k: line(k, b"Accept\t: text/plain"),
-    "a space before the name": lambda k: line(k, b" Accept: text/plain"),
-    "a folded value": lambda k: line(k, b"Accept: text/plain,\r\n text/html"),
-    "a field with no colon": lambda k: line(k, b"Accept"),
-    "a field with no name": lambda k: line(k, b": text/plain"),
-    "NUL in a name": lambda k: line(k, b"Acc\0ept: text/plain"),
-    "NUL in a value": lambda k: line(k, b"Accept: text\0plain"),
-    "NUL in the target": lambda k: swap(k, b"GET / ", b"GET /\0 "),
-    "a raw byte over 127 in the target": lambda k: swap(k, b"GET / ", b"GET /\xc3\xa9 "),
-    "a space in the target": lambda k: swap(k, b"GET / ", b"GET / a "),
-    "a tab in the request line": lambda k: swap(k, b"GET / ", b"GET\t/ "),
-    "two spaces in the request line": lambda k: swap(k, b"GET / ", b"GET  / "),
-    "a fragment in the target": lambda k: swap(k, b"GET / ", b"GET /#a "),
-    "two Hosts": lambda k: line(k, b"Host: " + k.authority.encode()),
-    "two different Hosts": lambda k: line(k, b"Host: other.example"),
-    "no Host": lambda k: swap(k, b"Host: ", b"X-Host: "),
-    "an empty Host": lambda k: swap(k, b"Host: " + k.authority.encode(), b"Host:"),
-    "a Host with a comma": lambda k: swap(k, b"\r\nHost: ", b"\r\nHost: other.example,"),
-    "absolute form of another authority": lambda k: swap(k, b"GET / ", b"GET http://other.example/ "),
-    "absolute form of the other scheme": lambda k: swap(k, b"GET / ", b"GET https://" + k.authority.encode() + b"/ "),
-    "absolute form without a path": lambda k: swap(k, b"GET / ", b"GET http://" + k.authority.encode() + b" "),
-    "two empty lines before the request": lambda k: b"\r\n\r\n" + k.request(),
-    "a bare LF before the request": lambda k: b"\n" + k.request(),
-    "a method in lower case": lambda k: k.request("get"),
-    "a method with a hyphen": lambda k: k.request("M-SEARCH"),
-    "TRACE": lambda k: k.request("TRACE"),
-    "a trailer without a colon": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"Trailer\r\n\r\n"),
     "a trailer that is a request line": lambda k: post(
         k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"GET /smuggled HTTP/1.1\r\n\r\n"),
-    "a trailer with a space before the colon": lambda k: post(
-        k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"a : b\r\n\r\n"),
-    "a folded trailer": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"a: b\r\n c\r\n\r\n"),
-    "too many trailers": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"a: b\r\n" * 65 + b"\r\n"),
-    "authority form": lambda k: swap(k, b"GET / ", b"CONNECT " + k.authority.encode() + b" "),
-    "no version": lambda k: swap(k, b" HTTP/1.1", b""),
-    "HTTP/0.9": lambda k: b"GET /\r\n",
-    "HTTP/1.2": lambda k: swap(k, b"HTTP/1.1", b"HTTP/1.2"),
-    "HTTP/2.0": lambda k: swap(k, b"HTTP/1.1", b"HTTP/2.0"),
-    "http in lower case": lambda k: swap(k, b"HTTP/1.1", b"http/1.1"),
+    "a head that ends in LF": lambda k: k.request()[:-2] + b"\n",
+    "a space before the colon": lambda k: line(k, b"Accept : text/plain"),
+    "two different Hosts": lambda k: line(k, b"Host: other.example"),
+    "absolute form of the other scheme": lambda k: swap(k, b"GET / ", b"GET https://" + k.authority.encode() + b"/ "),
+    "TRACE": lambda k: k.request("TRACE"),
     "the preface of HTTP/2": lambda k: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "a TLS hello": lambda k: bytes.fromhex("16030100c8010000c403036162") + b"\r\n\r\n",
-    "a large head": lambda k: line(k, b"Accept: " + b"a" * 100_000),
     "an endless request line": lambda k: b"GET /" + b"a" * 100_000,
-    "an endless method": lambda k: b"A" * 100_000,
     "too many fields": lambda k: line(k, b"\r\n".join(b"Accept: a" for _ in range(1_000))),
-    "an unknown Expect": lambda k: line(k, b"Expect: 200-ok"),
 }
 # Some have no end of head, or an end that the gateway waits for: those are cut by a deadline, not by an answer.
 REFUSALS = {400, 408, 413, 414, 417, 431, 501, 505}
@@ -161,18 +99,12 @@ def test_a_bad_request_after_good_ones_in_one_write(plain):
 # What RFC 9112 asks a server to accept although it is unusual: each reaches the backend, in origin form and with a Host.
 UNUSUAL = {
     "an empty line before the request": lambda k: b"\r\n" + k.request(target="/a?b=%2F"),
-    "absolute form": lambda k: k.request(target="/a?b=%2F").replace(b"GET /", b"GET http://%s/" % k.authority.encode(), 1),
-    "absolute form, another case": lambda k: k.request(target="/a?b=%2F").replace(
-        b"GET /", b"GET HTTP://%s/" % k.authority.upper().encode(), 1),
     "absolute form, its request target signed": lambda k: k.request(
         target="/a?b=%2F", derived=(("@request-target", f"http://{k.authority}/a?b=%2F"),
                                     ("@target-uri", f"http://{k.authority}/a?b=%2F"))).replace(
         b"GET /", b"GET http://%s/" % k.authority.encode(), 1),
     "HTTP/1.0 without Host": lambda k: k.request(target="/a?b=%2F").replace(b"HTTP/1.1", b"HTTP/1.0").replace(
         b"Host: %s\r\n" % k.authority.encode(), b""),
-    "HTTP/1.0 without Host, absolute form": lambda k: k.request(target="/a?b=%2F").replace(
-        b"HTTP/1.1", b"HTTP/1.0").replace(b"Host: %s\r\n" % k.authority.encode(), b"").replace(
-        b"GET /", b"GET http://%s/" % k.authority.encode(), 1),
 }
 
 
@@ -237,8 +169,7 @@ def test_methods_that_are_named(tmp_path):
         assert [seen.method for seen in backend.seen] == ["M-SEARCH", "get", "PURGE"]
 
 
-@pytest.mark.parametrize("options", [("--underscore-fields", "maybe"), ("--allow-methods", "CONNECT"),
-                                     ("--allow-methods", "GET,,PUT"), ("--allow-methods", "a b")])
+@pytest.mark.parametrize("options", [("--underscore-fields", "maybe"), ("--allow-methods", "CONNECT")])
 def test_settings_that_mean_nothing_end_the_start(tmp_path, options):
     with pytest.raises(AssertionError, match="exit 2"):
         Gateway(tmp_path, *options).start()

@@ -16,6 +16,9 @@ from gateway import Gateway
 from signing import ReleaseKey
 from wire import Connection
 
+# CPU time is measured, and recorded by script/full.
+pytestmark = pytest.mark.full
+
 PROXY = "127.0.0.9"
 ZEROS = "0" * 64
 IS_DEBUG = "debug" in os.environ.get("COUNTERSIGN_BINARY", "")

@@ -1,5 +1,5 @@
 """Three nodes over PostgreSQL and Redis, concurrent clients, and faults of each kind: the checker (Tests/Support/history.py) finds no
-violation in what clients, backend and database saw. Debug builds also run with planted faults, which it finds. COUNTERSIGN_LONG=1 runs
+violation in what clients, backend and database saw. It finds each planted fault. COUNTERSIGN_LONG=1 runs
 all of these; script/chaos is the long form, at random."""
 
 import os
@@ -8,14 +8,15 @@ import shutil
 import pytest
 
 import chaos
+import needs
 from chaos_faults import forget_unnoticed
 from history import OK
 from postgres import programs
 
-pytestmark = pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")
-DEBUG = os.environ.get("COUNTERSIGN_DEBUG_BINARY")
+# Which of the faults meets which request is chance.
+pytestmark = [pytest.mark.full,
+              pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")]
 IS_LONG = bool(os.environ.get("COUNTERSIGN_LONG"))
-debug = pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG_BINARY is not set")
 
 # Those that make Redis forget come last: requests are refused for some 20 s after them.
 RUNS = {
@@ -62,18 +63,17 @@ PLANTED = {
 }
 
 
-@debug
+@needs.breakable
 @pytest.mark.parametrize("fault", PLANTED if IS_LONG else ["nonce-unchecked", "acknowledged-before-commit"])
 def test_a_planted_fault_is_found(fault, note):
     numbers, expected = PLANTED[fault]
-    found = rules(chaos.Run(fault, 6, faults=[], options={number: ["--sabotage", fault] for number in numbers},
-                            binary=DEBUG))
+    found = rules(chaos.Run(fault, 6, faults=[], options={number: ["--sabotage", fault] for number in numbers}))
     assert found & expected, found
     note(f"planted {fault}: found {', '.join(sorted(found))}")
 
 
 def test_a_floor_that_is_not_raised_is_found(note):
-    """Planted in Redis, so in release builds, too: it forgets the requests, but not the markers by which nodes would notice."""
+    """Planted in Redis, so the program that ships runs: Redis forgets the requests, but not the markers by which nodes would notice."""
     run = chaos.Run("floor", 8, faults=[forget_unnoticed], note=lambda _: None)
     assert rules(run) == {"replay"}
     note(f"planted in Redis: {run.history.faults[0].shown}; found replay")

@@ -23,6 +23,9 @@ def history(*operations: Operation, forwarded: dict[str, int] | None = None, fin
     return made
 
 
+# The checker goes with the long form.
+pytestmark = pytest.mark.full
+
 ACCOUNT = operation("add-account", "bob", 0, 1, audit="account.add")
 RELEASE = operation("add-release", "r_1", 0, 1)
 RETIRED = operation("retire-release", "r_1", 2, 3)

@@ -13,7 +13,6 @@ from gateway import Gateway
 from nodes import wait_until
 from person import Person
 from postgres import Postgres, programs
-from store import Driver
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
@@ -23,26 +22,6 @@ def server():
     server = Postgres()
     yield server
     server.remove()
-
-
-def test_nothing_acknowledged_is_lost(server, is_long, note):
-    address = server.create("load")
-    kills = 10 if is_long else 2
-    driver = Driver(address)
-    try:
-        for round_ in range(kills):
-            driver.acknowledged(200)
-            time.sleep(0.017 * round_)
-            server.kill()
-            time.sleep(0.3)
-            server.start()
-            driver.acknowledged(50)
-            assert driver.ledger.missing(address) == []
-    finally:
-        driver.end()
-    assert driver.ledger.missing(address) == []
-    assert driver.ledger.refusals, "the kills were not noticed"
-    note(f"PostgreSQL killed {kills} times, {driver.ledger.count} changes acknowledged, none lost")
 
 
 def test_the_gateway_refuses_and_recovers(server, tmp_path, note):

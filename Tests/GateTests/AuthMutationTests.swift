@@ -1,21 +1,23 @@
 import CountersignGate
 import CountersignSchemes
 import CountersignWire
+import TestRounds
 import Testing
 
 /// Parts that auth-v1, auth-v2 and auth-v4 declare as covered cannot be changed; parts that they declare as
 /// uncovered can.
 @Suite struct AuthMutationTests {
     @Test(
-        "800 random requests: every covered part, then sent again",
+        "random requests: every covered part, then sent again",
         arguments: [SchemeName.authV1, .authV2, .authV4])
     func coveredParts(_ name: SchemeName) async throws {
         let deployment = try Deployment()
         let scheme = try #require(SchemeRegistry.standard.scheme(named: name))
-        let seed = UInt64.random(in: 0...UInt64.max)
+        let seed = testSeed()
         var random = SplitMix64(seed: seed)
+        let rounds = rounds(800)
         var flips = 0
-        for number in 0..<800 {
+        for number in 0..<rounds {
             let request = try randomRequest(name, number, deployment, &random)
             for part in scheme.coverage.covered {
                 for _ in 0..<6 {
@@ -35,7 +37,7 @@ import Testing
             let isKnown = name == .authV1 && !request.matches(request.method, text: "GET")
             #expect(await deployment.refusal(of: request)?.code == (isKnown ? .replayed : nil))
         }
-        #expect(flips > 5_000, "too few changes were tried: \(flips)")
+        #expect(flips > rounds * 6, "too few changes were tried: \(flips)")
     }
 
     @Test(

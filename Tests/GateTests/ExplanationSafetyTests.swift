@@ -2,7 +2,7 @@
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
-import Glibc
+import TestRounds
 import Testing
 
 /// An explanation never names a cause for a forgery, never shows a secret, and is never given to unauthorized
@@ -10,12 +10,11 @@ import Testing
 @Suite struct ExplanationSafetyTests {
     private let now = Mistaken.now
 
-    /// Each hypothesis can match by chance: with a probability of 2^-128 for form-md5. COUNTERSIGN_FORGERIES
-    /// sets the number of forgeries.
+    /// Each hypothesis can match by chance: with a probability of 2^-128 for form-md5.
     @Test("no cause is named of what was forged", arguments: SchemeName.signing)
     func forged(_ scheme: SchemeName) async throws {
-        var random = SplitMix64(seed: 7)
-        let count = getenv("COUNTERSIGN_FORGERIES").flatMap { Int(String(cString: $0)) } ?? 48
+        var random = seededRandom()
+        let count = rounds(48, short: 6)
         for number in 0..<count {
             var mistaken = Mistaken(scheme)
             switch number % 3 {
@@ -108,44 +107,118 @@ import Testing
         return try? SchemeRegistry.standard.scheme(named: scheme)?.claim(in: request, workspace: &workspace)
     }
 
-    @Test(
-        "a large body costs no more than a small one",
-        arguments: [SchemeName.formMD5, .authV4, .messageSignatures])
-    func bounded(_ scheme: SchemeName) async throws {
-        var mistaken = Mistaken(scheme)
-        let filler = String(repeating: "x", count: 900_000)
-        mistaken.sent.body {
-            scheme == .formMD5 ? "\($0)&big=\(filler)" : $0.replacing("}", with: ",\"big\":\"\(filler)\"}")
-        }
-        mistaken.seen = mistaken.sent
-        mistaken.secret = Array("quite another secret".utf8)
-        let request = try mistaken.request()
-        let began = ContinuousClock.now
-        #expect(await explain(request, scheme).cause == nil)
-        #expect(ContinuousClock.now - began < .seconds(60))
-    }
-
-    @Test("where requests are served, one that is made to be slow costs no more than its time")
-    func timed() async throws {
-        var mistaken = Mistaken(.sigV4)
+    /// Requests that are made to be slow to explain.
+    private static func costly(_ scheme: SchemeName) throws -> [Request] {
+        let filler = String(repeating: "x", count: 200_000)
         let pairs = (0..<120).map { "%7a%7A\(999 - $0)" }.joined(separator: "&")
-        mistaken.sent.target = Array("/?\(pairs)".utf8)
-        mistaken.seen = mistaken.sent
-        mistaken.secret = Array("quite another secret".utf8)
-        let request = try mistaken.request()
-        let began = threadTime()
-        #expect(await explain(request, .sigV4).cause == nil)
-        let between = threadTime()
-        #expect(await explain(request, .sigV4, .atMost(1_000_000)).cause == nil)
-        #expect((threadTime() - between) * 8 < between - began)
+        let changes: [(inout Draft) -> Void] = [
+            { $0.body { scheme == .formMD5 ? "\($0)&big=\(filler)" : "{\"big\":\"\(filler)\"}" } },
+            { $0.target = Array("/?\(pairs)".utf8) },
+            { $0.target = Array("/\(String(repeating: "%/", count: 1_500))".utf8) },
+            { draft in
+                for number in 0..<40 { draft.setField("X-\(number)", to: String(repeating: ", ", count: 20)) }
+            },
+            { draft in
+                guard scheme != .formMD5 else { return }
+                let depth = scheme == .authV4 ? 30 : 60
+                draft.body {
+                    "{\"a\":" + String(repeating: "[", count: depth)
+                        + Array(repeating: $0, count: 40).joined(separator: ",")
+                        + String(repeating: "]", count: depth) + "}"
+                }
+            },
+        ]
+        return try changes.map { change in
+            var mistaken = Mistaken(scheme)
+            change(&mistaken.sent)
+            mistaken.seen = mistaken.sent
+            mistaken.secret = Array("quite another secret".utf8)
+            return try mistaken.request()
+        }
     }
 
-    /// The processor time of this thread in nanoseconds, which the limit counts too: the machine's other load
-    /// has no influence.
-    private func threadTime() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    private func search(
+        in request: Request, _ scheme: SchemeName, within budget: ExplanationBudget
+    ) throws -> ExplanationBudget {
+        var question = question(scheme)
+        question.budget = budget
+        let implementation = try #require(SchemeRegistry.standard.scheme(named: scheme))
+        var search = MistakeSearch(in: request, scheme: implementation, question: question)
+        #expect(search.cause() == nil)
+        return search.budget
+    }
+
+    @Test(
+        "where requests are served, a search ends with its budget, however the request is made",
+        arguments: SchemeName.signing)
+    func bounded(_ scheme: SchemeName) throws {
+        for request in try Self.costly(scheme) {
+            for budget in [ExplanationBudget.operators, .response] {
+                let left = try search(in: request, scheme, within: budget)
+                #expect(left.work >= 0 && left.work < budget.work)
+            }
+        }
+    }
+
+    @Test("a search without a cause ends where its budget is spent")
+    func spent() throws {
+        let request = try Self.costly(.sigV4)[1]
+        let served = try search(in: request, .sigV4, within: .operators)
+        let alone = try search(in: request, .sigV4, within: .command)
+        #expect(served.work < ExplanationBudget.operators.work / 10)
+        #expect(ExplanationBudget.command.work - alone.work > 4 * ExplanationBudget.operators.work)
+    }
+
+    @Test("a correction makes no more than the work that is taken for it", arguments: SchemeName.signing)
+    func work(_ scheme: SchemeName) throws {
+        let secret = Array(Mistaken.secretText.utf8)
+        for request in try Self.costly(scheme) + (try Self.mistakes(scheme)) {
+            let draft = Draft(request)
+            let input = try Self.input(draft, request, scheme)
+            for mistake in Mistake.mistakes(for: scheme) {
+                let (made, taken): (Int, Int)
+                switch mistake.correction {
+                case .request(let undo):
+                    made = undo(draft).map { Self.difference($0, from: draft) }.reduce(0, +)
+                    taken = mistake.work(on: draft)
+                case .repair(let repair):
+                    made = repair(draft, scheme).map { Self.difference($0.draft, from: draft) }.reduce(0, +)
+                    taken = mistake.work(on: draft)
+                case .text(let undo):
+                    guard let input, input.text.bytes.count <= ExplanationBudget.largestBody else { continue }
+                    made = undo(input).map(\.bytes.count).reduce(0, +)
+                    taken = mistake.work(on: input)
+                case .mac(let undo):
+                    guard let input else { continue }
+                    made = undo(input, secret).count * input.text.bytes.count
+                    taken = mistake.work(on: input)
+                case .secret: continue
+                }
+                #expect(made <= taken, "\(mistake.code): \(made) of \(taken)")
+            }
+        }
+    }
+
+    /// The bytes of the parts that differ.
+    private static func difference(_ draft: Draft, from other: Draft) -> Int {
+        let fields = draft.fields.filter { !other.fields.contains($0) }
+        return (draft.target == other.target ? 0 : draft.target.count)
+            + (draft.body == other.body ? 0 : draft.body.count)
+            + fields.map(\.value.count).reduce(0, +)
+    }
+
+    private static func input(_ draft: Draft, _ request: Request, _ scheme: SchemeName) throws
+        -> SigningInput?
+    {
+        guard let implementation = SchemeRegistry.standard.scheme(named: scheme) else { return nil }
+        var workspace = Workspace()
+        guard let claim = try? implementation.claim(in: request, workspace: &workspace),
+            (try? implementation.writeStringToSign(for: claim, of: request, into: &workspace)) != nil
+        else { return nil }
+        return SigningInput(
+            scheme: scheme, claim: claim, draft: draft,
+            text: SigningString(bytes: workspace.text.bytes.array, secretAt: workspace.text.secretOffset),
+            canonicalRequest: [UInt8](implementation.canonicalRequest(in: workspace)))
     }
 
     @Test func aBodyThatGrowsWithoutEndIsNotInflated() throws {
@@ -164,20 +237,20 @@ import Testing
     private func zeros(_ end: [UInt8], _ trailer: [UInt8]) -> [UInt8] {
         let start: [UInt8] = [
             0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 0xFF, 0xED, 0xC1, 0x31, 1, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F, 0x6D,
-            8, 0x5F,
-            0xA0,
+            8, 0x5F, 0xA0,
         ]
         return start + [UInt8](repeating: 0, count: 1051 - start.count - end.count - 8) + end + trailer
     }
 
-    private func explain(
-        _ request: Request, _ scheme: SchemeName, _ time: ExplanationBudget.Time = .untilDone
-    ) async -> Explanation {
+    private func explain(_ request: Request, _ scheme: SchemeName) async -> Explanation {
+        await Explanation(of: request, question: question(scheme))
+    }
+
+    private func question(_ scheme: SchemeName) -> Explanation.Question {
         var question = Explanation.Question(
             scheme: scheme, keyID: KeyID("r_test"), key: SigningKey(secret(Mistaken.secretText)), at: now)
-        question.time = time
         question.others = [KnownKey(of: release("r_second", scheme, "the secret of release 2"))]
-        return await Explanation(of: request, question: question)
+        return question
     }
 }
 
@@ -215,7 +288,7 @@ import Testing
             return nil
         }
         return gate.explanation(
-            of: refusal, for: request, judgement: judgement, naming: release, within: .untilDone)
+            of: refusal, for: request, judgement: judgement, naming: release, within: .command)
     }
 
     @Test("an app that says debug is told the cause", arguments: SchemeName.signing)

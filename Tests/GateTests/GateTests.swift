@@ -113,10 +113,8 @@ import Testing
         "hosts this deployment does not answer for",
         arguments: [
             ("api.example.com", nil), ("API.example.com", nil), ("api.example.com:443", nil),
-            ("api.example.com:80", .malformed),
-            ("api.example.com:8443", .malformed), ("api.example.com.", .malformed),
-            ("evil.example.com", .malformed),
-            ("", .malformed),
+            ("api.example.com:80", .malformed), ("api.example.com:8443", .malformed),
+            ("api.example.com.", .malformed), ("evil.example.com", .malformed), ("", .malformed),
         ] as [(String, Refusal.Code?)])
     func authority(_ row: (host: String, code: Refusal.Code?)) async throws {
         let deployment = try Deployment()
@@ -239,11 +237,10 @@ import Testing
     private static let ages: [(scheme: SchemeName, age: Int64, code: Refusal.Code?)] = [
         (.messageSignatures, 0, nil), (.messageSignatures, 60, nil), (.messageSignatures, -60, nil),
         (.messageSignatures, 61, .stale), (.messageSignatures, -61, .stale),
-        (.messageSignatures, 1_700_000_000, .stale),
-        (.formMD5, 300, nil), (.formMD5, -300, nil), (.formMD5, 301, .stale), (.formMD5, -301, .stale),
-        (.authV1, 599, nil), (.authV1, -599, nil), (.authV1, 600, .stale), (.authV1, -600, .stale),
-        (.authV2, 43_199, nil), (.authV2, -43_199, nil), (.authV2, 43_200, .stale),
-        (.authV2, -43_200, .stale),
-        (.authV4, 43_199, nil), (.authV4, 43_200, .stale), (.authV4, -43_200, .stale),
+        (.messageSignatures, 1_700_000_000, .stale), (.formMD5, 300, nil), (.formMD5, -300, nil),
+        (.formMD5, 301, .stale), (.formMD5, -301, .stale), (.authV1, 599, nil), (.authV1, -599, nil),
+        (.authV1, 600, .stale), (.authV1, -600, .stale), (.authV2, 43_199, nil), (.authV2, -43_199, nil),
+        (.authV2, 43_200, .stale), (.authV2, -43_200, .stale), (.authV4, 43_199, nil),
+        (.authV4, 43_200, .stale), (.authV4, -43_200, .stale),
     ]
 }

@@ -2,6 +2,7 @@ import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import TestRounds
 import Testing
 
 /// Clients that sign with a key pair whose public key the gate has.
@@ -17,7 +18,7 @@ import Testing
     @Test("every covered part, one bit changed, is refused", arguments: TestKeys.signing)
     func mutated(_ algorithm: KeyAlgorithm) async throws {
         let deployment = try Paired(algorithm)
-        var random = SplitMix64(seed: 9421)
+        var random = seededRandom()
         let request = try deployment.signed(nonce: "n1")
         var flips = 0
         for part in MessageSignatures().coverage.covered {

@@ -1,22 +1,20 @@
 import CountersignGate
 import CountersignSchemes
 import CountersignWire
-import Glibc
+import TestRounds
 import Testing
 
 /// Parts that a scheme declares as covered cannot be changed; parts that it declares as uncovered can.
 @Suite struct MutationTests {
-    @Test("2,000 random requests: every covered part, then replayed, two at once")
+    @Test("random requests: every covered part, then replayed, two at once")
     func coveredParts() async throws {
         let deployment = try Deployment { $0.replays[.sigV4] = .strict }
         let schemes: [any Scheme] = [MessageSignatures(), FormMD5(), SigV4()]
-        let seed =
-            getenv("COUNTERSIGN_TEST_SEED").flatMap { UInt64(String(cString: $0)) }
-            ?? UInt64.random(in: 0...UInt64.max)
-        print("mutation test: COUNTERSIGN_TEST_SEED=\(seed)")
+        let seed = testSeed()
         var random = SplitMix64(seed: seed)
+        let rounds = rounds(2_000)
         var flips = 0
-        for number in 0..<2000 {
+        for number in 0..<rounds {
             let scheme: any Scheme = schemes[number % schemes.count]
             let request = try randomRequest(scheme.name, number, deployment, &random)
             for part in scheme.coverage.covered {
@@ -46,7 +44,7 @@ import Testing
                 "\(scheme.name.rawValue) \(number), seed \(seed): \(codes)")
             #expect(await deployment.refusal(of: request)?.code == .replayed)
         }
-        #expect(flips > 10_000, "too few changes were tried: \(flips)")
+        #expect(flips > rounds * 5, "too few changes were tried: \(flips)")
     }
 
     @Test(

@@ -17,9 +17,7 @@ import Testing
         "each stage begins at its moment",
         arguments: [
             (Int64(199), AppRelease.Stage.live), (200, .warn), (299, .warn), (300, .readOnly),
-            (399, .readOnly),
-            (400, .retired),
-            (Int64.max, .retired),
+            (399, .readOnly), (400, .retired), (Int64.max, .retired),
         ])
     func stages(_ now: Int64, _ stage: AppRelease.Stage) {
         #expect(Self.retirement.stage(at: now) == stage)

@@ -12,7 +12,7 @@ import Testing
             return nil
         }
         return scene.gate.explanation(
-            of: refusal, for: request, judgement: judgement, naming: release, within: .untilDone)?.cause
+            of: refusal, for: request, judgement: judgement, naming: release, within: .command)?.cause
     }
 
     private func scene() throws -> SessionScene { try SessionScene { $0.detail = .exact } }

@@ -38,10 +38,9 @@ import Testing
     private static let pathsTable: [(path: String, service: String, code: Refusal.Code?)] = [
         ("/", "execute-api", nil), ("/a/b/", "execute-api", nil), ("/.a/b..", "execute-api", nil),
         ("//", "execute-api", .malformed), ("//a", "execute-api", .malformed),
-        ("/a//b", "execute-api", .malformed),
-        ("/a//", "execute-api", .malformed), ("/./a", "execute-api", .malformed),
-        ("/a/../b", "execute-api", .malformed), ("/a/.", "execute-api", .malformed),
-        ("/a/..", "execute-api", .malformed), ("/a//../b", "s3", nil),
+        ("/a//b", "execute-api", .malformed), ("/a//", "execute-api", .malformed),
+        ("/./a", "execute-api", .malformed), ("/a/../b", "execute-api", .malformed),
+        ("/a/.", "execute-api", .malformed), ("/a/..", "execute-api", .malformed), ("/a//../b", "s3", nil),
     ]
 
     @Test("how old and how new a signature may be", arguments: agesTable)
@@ -115,8 +114,7 @@ import Testing
         "a signature for one path does not open another",
         arguments: [
             ("/a%20b", "/a%2520b"), ("/a;b", "/a%3Bb"), ("/a%3Bb", "/a;b"), ("/a%2520b", "/a%20b"),
-            ("/a:b", "/a%3Ab"),
-            ("/A", "/%41"), ("/%41", "/A"), ("/a/b", "/a%2Fb"),
+            ("/a:b", "/a%3Ab"), ("/A", "/%41"), ("/%41", "/A"), ("/a/b", "/a%2Fb"),
         ])
     func otherPath(_ row: (signed: String, sent: String)) async throws {
         let deployment = try Deployment()
@@ -165,8 +163,7 @@ import Testing
     private static let livesTable: [(asks: Int64, policy: Int?, age: Int64, code: Refusal.Code?)] = [
         (60, nil, 60, nil), (60, nil, 61, .stale), (3600, nil, 300, nil), (3600, nil, 301, .stale),
         (3600, 900, 900, nil), (3600, 900, 901, .stale), (60, 900, 61, .stale),
-        (604_800, 86_400, 86_400, nil),
-        (604_800, 86_400, 86_401, .stale), (60, nil, -300, nil), (60, nil, -301, .stale),
-        (60, 30, 31, .stale),
+        (604_800, 86_400, 86_400, nil), (604_800, 86_400, 86_401, .stale), (60, nil, -300, nil),
+        (60, nil, -301, .stale), (60, 30, 31, .stale),
     ]
 }

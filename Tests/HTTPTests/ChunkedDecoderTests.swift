@@ -38,8 +38,7 @@ import Testing
 
     @Test(arguments: [
         "\r\n", "g\r\n", "-1\r\n", " 1\r\n", "1 \r\na\r\n", "1\na\r\n", "1\r\nab\r\n", "1\r\na\n0\r\n\r\n",
-        "1\ra",
-        "1\r\naX\n0\r\n\r\n", "1;a\nb\r\n", "0\r\n\n", "0\r\n x\r\n", "0\r\nA: \u{0}\r\n\r\n",
+        "1\ra", "1\r\naX\n0\r\n\r\n", "1;a\nb\r\n", "0\r\n\n", "0\r\n x\r\n", "0\r\nA: \u{0}\r\n\r\n",
         "1234567890123456\r\n",
         // Trailers are field lines by the rules of a head.
         "0\r\nA\r\n\r\n", "0\r\nA: b\r\nGET / HTTP/1.1\r\n\r\n", "0\r\nA : b\r\n\r\n", "0\r\nA\t: b\r\n\r\n",

@@ -17,8 +17,7 @@ struct HeadSource {
     private static let names = [
         "Host", "Accept", "Accept-Encoding", "accept-language", "Accept-", "Content-Length", "Content-Type",
         "Content-Digest", "Content-Encoding", "Transfer-Encoding", "Connection", "Keep-Alive", "Close",
-        "Expect",
-        "TE", "Trailer", "Upgrade", "HTTP2-Settings", "Proxy-Connection", "Proxy-Authenticate",
+        "Expect", "TE", "Trailer", "Upgrade", "HTTP2-Settings", "Proxy-Connection", "Proxy-Authenticate",
         "Proxy-Authorization", "Authorization", "Countersign-Release", "Countersign-Ticket", "Countersign",
         "Countersign-A", "Countersigns", "Countersign.A", "Signature", "Signature-Input", "Idempotency-Key",
         "Traceparent", "User-Agent", "Date", "X-Amz-Date", "X-Amz-Content-SHA256", "X-Auth-Version",
@@ -30,26 +29,22 @@ struct HeadSource {
     private static let usualNames = names.filter { name in
         let unusual = [
             "Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Expect", "a_b",
-            "a!b",
-            "Countersign.A",
+            "a!b", "Countersign.A",
         ]
         return !unusual.contains(name)
     }
     private static let values = [
         "", " ", "h", "127.0.0.1:8080", "[::1]:80", "h_a.example", "5", "0", "007", "1234567890123456789",
-        "chunked",
-        "Chunked", "gzip, chunked", "keep-alive", "Keep-Alive", "close", "close, te", "keep-alive, close",
-        "x-a",
-        "100-continue", "100-Continue", "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=a",
-        "application/json", "a\tb", "a  ", "\u{FC}\u{20AC}", "sig=(\"@method\");nonce=\"abcdefghijklmnop\"",
+        "chunked", "Chunked", "gzip, chunked", "keep-alive", "Keep-Alive", "close", "close, te",
+        "keep-alive, close", "x-a", "100-continue", "100-Continue", "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=a", "application/json", "a\tb", "a  ", "\u{FC}\u{20AC}",
+        "sig=(\"@method\");nonce=\"abcdefghijklmnop\"",
         String(repeating: "v", count: 100),
     ]
     /// The bytes that mean something to a parser, and their neighbours.
     private static let marks: [UInt8] = [
         0, 9, 10, 10, 13, 13, 31, 32, 33, 35, 45, 46, 47, 48, 57, 58, 58, 63, 64, 65, 90, 91, 95, 96, 97, 122,
-        123,
-        126, 127, 128, 173, 186, 193, 255,
+        123, 126, 127, 128, 173, 186, 193, 255,
     ]
 
     private mutating func below(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }

@@ -529,7 +529,6 @@ def explored(document: pathlib.Path, url: str, checks: str, *options: str) -> No
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
-@pytest.mark.release
 def test_the_document_describes_every_answer(served, tmp_path):
     served.call("POST", "/api/v1/apps", {"app": "shop"})
     served.call("POST", "/api/v1/apps/shop/accounts", {"account": "anna"})
@@ -544,7 +543,6 @@ def test_the_document_describes_every_answer(served, tmp_path):
     assert served.call("GET", "/api/v1/version")[0] == 200
 
 
-@pytest.mark.release
 def test_the_authoritys_routes_are_those_of_its_document(tmp_path):
     with Deployment(tmp_path / "site", "--tls", "off") as served:
         served.add_app("demo")

@@ -13,13 +13,11 @@ import time
 
 import pytest
 
-from clock import Clock
 from gateway import ROOT, Gateway, run
 from person import PASSWORD, Person
 
 sys.path.insert(0, str(ROOT / "Examples/python"))
 from countersign_client.client import Client  # noqa: E402
-from countersign_client.errors import ClientError  # noqa: E402
 from countersign_client.setup import Setup  # noqa: E402
 
 
@@ -101,22 +99,15 @@ def test_the_former_key_is_refused_from_then_on(served, tmp_path):
 
 
 def test_a_rotation_that_cuts_releases_off_is_refused(served):
-    releases = [served.add_release(version=f"1.{number}").key_id for number in range(12)]
-    assert show(served)["releases_without_next"] == []
+    release = served.add_release(version="1.0").key_id
     served.admin("answer-key", "rotate")
     listed = show(served)
-    assert {each["key_id"] for each in listed["releases_without_next"]} == set(releases)
+    assert [each["key_id"] for each in listed["releases_without_next"]] == [release]
     done = run("answer-key", "rotate", "--data", served.data)
-    assert done.returncode == 1 and done.out == ""
-    assert "12 live releases" in done.err and "and 2 more" in done.err and "--force" in done.err
-    assert sum(f"({each})" in done.err for each in releases) == 10
+    assert done.returncode == 1 and done.out == "" and f"({release})" in done.err and "--force" in done.err
     assert show(served) == listed
-    text = served.admin("answer-key", "show").out
-    assert "added before: 12" in text and "and 2 more" in text and listed["next_authority_key"] in text
-    for each in releases:
-        served.admin("release", "retire", each, "--at", "now", "--update-url", "https://example.com/new")
-    done = served.admin("answer-key", "rotate")
-    assert "`next_authority_key`" in done.err
+    served.admin("release", "retire", release, "--at", "now", "--update-url", "https://example.com/new")
+    assert "`next_authority_key`" in served.admin("answer-key", "rotate").err
     assert served.admin("audit", "list", "--json").out.count('"answer-key.rotate"') == 2
 
 
@@ -174,29 +165,3 @@ def test_a_sign_up_outlives_a_rotation_of_its_key(served, tmp_path):
     bob.sign_up("bob", PASSWORD)
     assert len(set(seen)) == 2 and all(len(base64.urlsafe_b64decode(key + "=")) == 32 for key in seen)
     assert "registration-key.rotate" in served.admin("audit", "list").out
-
-
-def test_the_former_registration_key_ends_with_what_was_begun(tmp_path):
-    clock = Clock(tmp_path)
-    with Gateway(tmp_path / "served", environment=clock.environment) as running:
-        running.add_app("demo", registration="open")
-        late = client(running, tmp_path)
-
-        def rotate_and_wait(_) -> None:
-            one_part = len(stored(running, "registration-key"))
-            running.admin("registration-key", "rotate")
-            assert len(stored(running, "registration-key")) == 2 * one_part + 8
-            clock.jumps(590)
-            time.sleep(3)
-            assert len(stored(running, "registration-key")) == 2 * one_part + 8
-            clock.jumps(601)
-            # The server erases it by itself.
-            deadline = time.monotonic() + 10
-            while len(stored(running, "registration-key")) != one_part:
-                assert time.monotonic() < deadline, "the former key is still there"
-                time.sleep(0.1)
-
-        after_start(late, rotate_and_wait)
-        with pytest.raises(ClientError) as refused:
-            late.sign_up("late", PASSWORD)
-        assert refused.value.code == "malformed"

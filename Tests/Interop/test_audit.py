@@ -78,19 +78,12 @@ def test_whole(folder):
     assert folder.verify("--noted", other)[1]["findings"] == [{"kind": "noted-head-missing", "head": other}]
 
 
-@pytest.mark.parametrize("sql, finding", [
-    ("UPDATE audit SET record = replace(record, 'demo', 'dema') WHERE number = 2", {"kind": "altered", "number": 2}),
-    ("DELETE FROM audit WHERE number = 2", {"kind": "missing", "first": 2, "last": 2}),
-    ("DELETE FROM audit WHERE number > 3", {"kind": "missing", "first": 4, "last": 5}),
-    ("DELETE FROM audit", {"kind": "missing", "first": 1, "last": 5}),
-    ("DELETE FROM meta WHERE name = 'audit-head'", {"kind": "head-missing"}),
-])
-def test_tampering(folder, sql, finding):
-    folder.tamper(sql)
+def test_tampering(folder):
+    folder.tamper("UPDATE audit SET record = replace(record, 'demo', 'dema') WHERE number = 2")
     code, said = folder.verify()
-    assert code == 1 and said["findings"] == [finding]
+    assert code == 1 and said["findings"] == [{"kind": "altered", "number": 2}]
     text = folder.run("audit", "verify")
-    assert text.returncode == 1 and finding["kind"].split("-")[0] in text.out
+    assert text.returncode == 1 and "altered" in text.out
 
 
 def test_a_terminal_is_shown_no_control_characters(folder):
@@ -108,6 +101,7 @@ def test_the_database_itself_refuses_a_mistake(folder):
     database.close()
 
 
+@pytest.mark.full
 def test_a_kill_leaves_change_and_record_together(folder, note):
     chance, killed = random.Random(4), 0
     # Before, within and after the change, on however busy a machine.

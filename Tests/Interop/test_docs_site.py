@@ -7,7 +7,6 @@ import hashlib
 import http.server
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -30,8 +29,8 @@ import verify  # noqa: E402
 BINARY = pathlib.Path(os.environ.get("COUNTERSIGN_BINARY", ROOT / ".build/debug/countersign"))
 PYTHON = ROOT / ".build/docs-venv/bin/python"
 
-# Once is enough: nothing of it depends on the kind of build.
-pytestmark = pytest.mark.release
+# CI builds and verifies the site in script/docs.
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +64,6 @@ def copy(site, tmp_path) -> pathlib.Path:
             shutil.copyfile(ROOT / name, root / name)
     subprocess.run(["git", "init", "-q", root], check=True)
     return root
-
-
-def test_every_markdown_file_is_a_page(site):
-    sources = {re.search(r"Made from <code>([^<]+)</code>", path.read_text())[1] for path in site.rglob("*.html")
-               if "Made from <code>" in path.read_text()}
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    assert len(listed) > 100
-    assert {name for name in listed if ".docc/" not in name} <= sources
 
 
 def test_the_reference_is_the_program_s_own(site):
@@ -134,16 +125,9 @@ def test_what_leads_nowhere_is_refused_with_file_and_line(copy, tmp_path):
 
 
 @pytest.mark.parametrize(("planted", "expected"), [
-    ('<a href="gone.html">x</a>', "gone.html: no such file in the site"),
-    ('<a href="index.html#gone">x</a>', "index.html#gone: no such anchor"),
-    ('<a href="/index.html">x</a>', "/index.html: no such file in the site"),
+    ('<a href="gone.html">x</a>', "gone.html: no such file in the site"), ('<p onclick="x()">x</p>', "attribute 'onclick'"),
+    ('<a href="index.html#gone">x</a>', "index.html#gone: no such anchor"), ("<script>x()</script>", "inline script"),
     ('<script src="https://example.com/a.js"></script>', "https://example.com/a.js: loaded from elsewhere"),
-    ('<a href="javascript:x()">x</a>', "javascript:x(): loaded from elsewhere"),
-    ("<script>x()</script>", "inline script"),
-    ('<p style="color:red">x</p>', "attribute 'style'"),
-    ('<p onclick="x()">x</p>', "attribute 'onclick'"),
-    ('<p id="content">x</p>', "id 'content' stands twice"),
-    ('<img src="assets/site.css">', "image without a text"),
 ])
 def test_a_fault_in_a_page_is_found(tmp_path, planted, expected):
     (tmp_path / "assets").mkdir()
@@ -158,13 +142,9 @@ def test_a_fault_in_a_page_is_found(tmp_path, planted, expected):
     assert len(found) == 1 and found[0].startswith("index.html:") and expected in found[0], found
 
 
-@pytest.mark.parametrize(("words", "expected"), [
-    (["--bogus"], "unknown argument '--bogus'"), (["--output"], "--output without a value"),
-    (["--guides", "--output", "docs"], "docs is not a site"),
-])
-def test_wrong_arguments_are_refused(words, expected):
-    done = subprocess.run([ROOT / "script/docs", *words], capture_output=True, text=True, check=False, timeout=20)
-    assert done.returncode == 2 and expected in done.stderr
+def test_wrong_arguments_are_refused():
+    done = subprocess.run([ROOT / "script/docs", "--guides", "--output", "docs"], capture_output=True, text=True, check=False, timeout=20)
+    assert done.returncode == 2 and "docs is not a site" in done.stderr
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -195,8 +175,7 @@ def resize(browser, *, width: int) -> None:
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False})
 
 
-@pytest.mark.parametrize("scheme", ["file", "http"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("scheme, width", [("file", 1280), ("http", 360)])
 def test_pages_fit_and_load_without_an_error(addresses, browser, scheme, width):
     resize(browser, width=width)
     for page in ("index.html", "docs/protocol.html", "docs/operate/metrics.html", "docs/operate/settings.html", "docs/glossary.html",
@@ -208,18 +187,16 @@ def test_pages_fit_and_load_without_an_error(addresses, browser, scheme, width):
         assert len(browser.find_elements(By.CSS_SELECTOR, "main h1")) == 1
 
 
-@pytest.mark.parametrize("scheme", ["file", "http"])
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize(("words", "expected"), [("replay guard", "redis"), ("restore backup", "backup"), ("signature-input", "protocol")])
-def test_search_by_keyboard(addresses, browser, scheme, width, words, expected):
+@pytest.mark.parametrize("scheme, width", [("file", 1280), ("http", 360)])
+def test_search_by_keyboard(addresses, browser, scheme, width):
     resize(browser, width=width)
     browser.get(f"{addresses[scheme]}/docs/operate/log.html")
     browser.find_element(By.TAG_NAME, "body").send_keys("/")
     assert browser.switch_to.active_element.get_attribute("id") == "q"
-    browser.switch_to.active_element.send_keys(words, Keys.ENTER)
+    browser.switch_to.active_element.send_keys("replay guard", Keys.ENTER)
     WebDriverWait(browser, 10).until(lambda each: each.find_elements(By.CSS_SELECTOR, "#results a"))
     places = [each.get_attribute("href") for each in browser.find_elements(By.CSS_SELECTOR, "#results a")]
-    assert any(expected in place for place in places), places
+    assert any("redis" in place for place in places), places
     browser.find_element(By.ID, "q").send_keys(Keys.ARROW_DOWN)
     assert browser.switch_to.active_element.get_attribute("href") == places[0]
     browser.switch_to.active_element.send_keys(Keys.ENTER)

@@ -144,10 +144,8 @@ def test_what_there_is():
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    (["--scheme", "md55"], "did you mean `md5`?"), (["--attack", "tampr"], "did you mean `tamper`?"),
-    (["--scheme", "nothing"], "countersign-no-tls"), (["--jobs", "0"], "--jobs"),
-    (["--expect", "/nonexistent"], "/nonexistent"), (["--html", "/nonexistent/page.html"], "cannot be written"),
-    (["--with", "wireshark"], "mitmproxy=PATH"), (["--broken", "--scheme", "md5"], "--scheme"), (["--data", "."], "--record"), (["--broken", "--record"], "--record"), (["--scheme"], "expected S"), (["md5"], "more than was expected"),
+    (["--scheme", "md55"], "did you mean `md5`?"), (["--html", "/nonexistent/page.html"], "cannot be written"),
+    (["--broken", "--record"], "--record"),
 ])
 def test_used_wrongly(options, said):
     done = run("lab", *options)

@@ -12,12 +12,12 @@ import urllib.request
 import pytest
 
 from gateway import Gateway
-from l5_client import RUNGS, kept
+from l5_client import kept
 from old_server import FORM, OldServer
-from products import product
+from products import peer
 from test_pins import Identity
 
-DRIVER = product("legacy-driver")
+DRIVER = peer("legacy")
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss w+rd 1%?"
 APP_ID, SECRET = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
 SCHEMES = ("form-md5", "auth-v1", "auth-v2", "auth-v4", "none")
@@ -32,7 +32,7 @@ class Client:
                  backup: str = SPARE.pin, **options: str):
         words = {"url": url, "vault": str(vault), "scheme": scheme, "rung": rung, "id": APP_ID, "secret": SECRET, "salt": SALT,
                  "key": KEY, "pin": pin, "backup": backup} | options
-        self.process = subprocess.Popen([DRIVER, *(word for name, value in words.items() for word in (f"--{name}", value))],
+        self.process = subprocess.Popen([*DRIVER, *(word for name, value in words.items() for word in (f"--{name}", value))],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self) -> "Client":
@@ -89,7 +89,7 @@ def away_from_the_minute_s_end() -> None:
         time.sleep(61 - time.time() % 60)
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", ("base64", "hmac-md5-time"))
 def test_each_rung(start, rung):
     away_from_the_minute_s_end()
     server = start.server("form-md5", rung=rung)
@@ -100,46 +100,25 @@ def test_each_rung(start, rung):
     assert [seen.problem for seen in server.seen] == [None] * 3
 
 
-REQUESTS = {
-    "a GET": {"method": "GET", "path": "/api?b=2&a=x%20y&c=%C3%A9"},
-    "a form": {"method": "POST", "path": "/api", "type": FORM, "body": "z=1%2B1&a=%26&umlaut=%C3%BC"},
-    "JSON": {"method": "POST", "path": "/api", "type": "application/json", "body": '{"Name":"gr\u00fcezi & 1+1","a":"b/c"}'},
-}
-NOT_SIGNED = {("form-md5", "JSON"), ("auth-v4", "a form")}
-
-
-@pytest.mark.parametrize("request_", REQUESTS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_each_scheme(start, scheme, request_):
+def test_each_scheme(start, scheme):
     """What the server from before computes is what was sent; what a scheme does not sign is not sent."""
     server = start.server(scheme)
     client = start.client(server)
     assert client.log_in() == {"state": ACTIVE}
-    before = len(server.seen)
-    answer = client.do("send", **REQUESTS[request_])
-    if (scheme, request_) in NOT_SIGNED:
-        assert answer["error"] == "misuse" and len(server.seen) == before
-        return
-    assert json.loads(answer["bodies"][0])["user"] == 7, answer
+    form = {"method": "POST", "path": "/api", "type": FORM, "body": "z=1%2B1&a=%26&umlaut=%C3%BC"}
+    text = {"method": "POST", "path": "/api?c=%C3%A9", "type": "application/json", "body": '{"Name":"gr\u00fcezi & 1+1"}'}
+    signed, other = (text, form) if scheme == "auth-v4" else (form, text)
+    assert json.loads(client.do("send", **signed)["bodies"][0])["user"] == 7
     assert server.seen[-1].problem is None
+    if scheme in ("form-md5", "auth-v4"):
+        before = len(server.seen)
+        assert client.do("send", **other)["error"] == "misuse" and len(server.seen) == before
 
 
-@pytest.mark.parametrize("scheme", ["form-md5", "auth-v1"])
-def test_a_signed_request_for_another_http_stack(start, scheme):
-    server = start.server(scheme)
-    client = start.client(server)
-    client.log_in()
-    signed = client.do("signed", method="GET", path="/api?a=1")
-    context = __import__("ssl").create_default_context(cadata=IDENTITY.pem.decode())
-    request = urllib.request.Request(signed["url"], headers=dict(signed["fields"]))
-    with urllib.request.urlopen(request, context=context, timeout=20) as answer:
-        assert json.load(answer)["user"] == 7
-
-
-@pytest.mark.parametrize("scheme", ["auth-v1", "auth-v2", "none"])
-def test_a_file_is_sent_as_it_is_read(start, tmp_path, scheme):
+def test_a_file_is_sent_as_it_is_read(start, tmp_path):
     """Longer than what the client holds in memory for a scheme that signs inside of bodies; what auth-v1 signs of it is its MD5."""
-    server = start.server(scheme)
+    server = start.server("auth-v1")
     judge = server.judge
 
     def short_answer(seen):
@@ -152,124 +131,10 @@ def test_a_file_is_sent_as_it_is_read(start, tmp_path, scheme):
     (tmp_path / "film").write_bytes(os.urandom(1 << 20) * 17)
     server.expire()
     answer = client.do("send", method="POST", path="/api", type="video/mp4", file=str(tmp_path / "film"))
-    assert "bodies" in answer, answer
     assert json.loads(answer["bodies"][0])["user"] == 7, answer
     first, last = server.at("/api")
     assert first.problem is None and last.problem is None, "the renewal is in between"
-    assert first.body == last.body == (tmp_path / "film").read_bytes()
-    assert ("body_md5" in last.form) == (scheme == "auth-v1")
-
-
-def test_a_long_answer_goes_into_a_file_and_a_refusal_does_not(start, tmp_path):
-    server = start.server("form-md5")
-    judge = server.judge
-
-    def long_answer(seen):
-        status, body = judge(seen)
-        return (status, {"film": "a" * 3_000_000}) if seen.path == "/film" and "user" in body else (status, body)
-
-    server.judge = long_answer
-    client = start.client(server)
-    client.log_in()
-    server.expire()
-    film = tmp_path / "film"
-    assert client.do("download", method="GET", path="/film", to=str(film))["status"] == 200
-    assert len(json.loads(film.read_text())["film"]) == 3_000_000
-    assert len(server.at("/login/token.php")) == 1, "what refused the first copy was told from content"
-    server.retired = "https://example.com/new"
-    assert client.do("download", method="GET", path="/film", to=str(tmp_path / "none"))["error"] == "updateRequired"
-    assert not (tmp_path / "none").exists()
-
-
-@pytest.mark.parametrize("scheme", ["form-md5", "auth-v1", "none"])
-def test_fifty_at_the_token_s_end(start, scheme):
-    server = start.server(scheme)
-    client = start.client(server)
-    client.log_in()
-    server.expire()
-    answers = client.post(body="a=1", type=FORM, count="50")["bodies"]
-    assert len(answers) == 50 and all(json.loads(answer)["user"] == 7 for answer in answers)
-    assert len(server.at("/login/token.php")) == 1
-    granted = [seen for seen in server.at("/api") if seen.token in server.tokens]
-    assert len(granted) == 50, "each is done once"
-    assert any(seen.token in server.old for seen in server.at("/api")), "some were refused first"
-
-
-def test_two_processes_on_one_vault_renew_once(start):
-    server = start.server("form-md5")
-    one = start.client(server)
-    one.log_in()
-    two = start.client(server)
-    assert two.do("resume")["state"] == ACTIVE
-    server.expire()
-    for client in (one, two):
-        client.begin("send", method="POST", path="/api", type=FORM, count="10")
-    assert all(len(client.end()["bodies"]) == 10 for client in (one, two))
-    assert len(server.at("/login/token.php")) == 1
-
-
-def test_the_second_login_ends_the_first(start):
-    server = start.server("form-md5")
-    first, second = start.client(server, "one"), start.client(server, "two")
-    first.log_in()
-    second.log_in()
-    answer = first.post()
-    assert answer["error"] == "signedOut" and answer["state"].startswith("signed out: ")
-    count = len(server.seen)
-    assert first.post()["error"] == "notSignedIn"
-    assert first.do("resume")["state"].startswith("signed out: ")
-    assert len(server.seen) == count, "the login page waits for the user"
-    assert json.loads(second.post()["bodies"][0])["user"] == 7
-    assert not list(server.at("/login/token.php"))
-
-
-def test_a_retired_version(start):
-    server = start.server("form-md5")
-    client = start.client(server)
-    client.log_in()
-    server.retired = "https://example.com/new"
-    assert client.post() == {"error": "updateRequired", "url": server.retired, "state": f"update required: {server.retired}"}
-    count = len(server.seen)
-    assert client.post(caller="app")["error"] == client.log_in()["error"] == "updateRequired"
-    assert len(server.seen) == count, "traffic pauses"
-    server.retired = None
-    assert client.do("resume")["state"] == ACTIVE
-    assert json.loads(client.post()["bodies"][0])["user"] == 7
-
-
-def test_a_killed_app_goes_on_and_keeps_no_password(start, tmp_path):
-    server = start.server("form-md5", rung="plain-post")
-    client = start.client(server)
-    client.log_in()
-    client.process.kill()
-    again = start.client(server)
-    assert again.do("resume")["state"] == ACTIVE
-    assert json.loads(again.post()["bodies"][0])["user"] == 7
-    again.do("logOut")
-    again.process.kill()
-    assert start.client(server).do("resume")["state"] == "signed out: nobody"
-
-
-def test_what_signs_in_is_kept_only_where_the_app_says_so(start):
-    """A server without login tokens: an expired token leads to the login page, or to a login without the
-    user."""
-    server = start.server("form-md5", login_tokens=False)
-    plain, keeping = start.client(server, "plain"), start.client(server, "keeping", remembers="what-signs-in")
-    plain.log_in()
-    server.expire()
-    assert plain.post()["error"] == "notSignedIn"
-    keeping.log_in()
-    server.expire()
-    assert json.loads(keeping.post()["bodies"][0])["user"] == 7
-    assert len(server.at("/login/login.php")) == 3
-
-
-def test_an_earlier_version_s_session_is_gone_on_with(start):
-    server = start.server("form-md5")
-    server.tokens["from-the-old-keychain"] = 7
-    client = start.client(server)
-    assert client.do("adopt", name="anna", user="7", token="from-the-old-keychain")["state"] == ACTIVE
-    assert json.loads(client.post()["bodies"][0])["user"] == 7
+    assert first.body == last.body == (tmp_path / "film").read_bytes() and "body_md5" in last.form
 
 
 def test_no_password_to_a_certificate_that_was_not_pinned(start, tmp_path):

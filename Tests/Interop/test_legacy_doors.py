@@ -13,14 +13,13 @@ import pytest
 from backend import Backend
 from gateway import Gateway, run
 from l1_client import call, signed
-from l5_client import RUNGS, OldClient, kept, sent
+from l5_client import OldClient, kept, sent
 
 SALT, KEY, PASSWORD, OTHER = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss w+rd 1%?", "another one"
 APP_ID, PRIVATE_KEY = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
 PATHS = ("login:/user/login,logout:/user/logout,token:/user/token,signup:/user/register,"
          "password:/user/password")
 NAMES = "account:phoneNo,password:pwd,new-password:newPwd,token:tok,login-token:loginTok,user:uid"
-LASTING = RUNGS[:-1]
 NOBODY = {"uid": 0}
 
 
@@ -89,8 +88,8 @@ def place(tmp_path_factory):
 
 
 class TestLogin:
-    @pytest.mark.parametrize("rung", RUNGS)
-    def test_each_rung_at_one_path(self, place, rung):
+    @pytest.mark.parametrize("rung", ("plain-get", "md5", "hmac-md5-time"))
+    def test_rungs_at_one_path(self, place, rung):
         away_from_the_minute_s_end()
         name = place.add(rung)
         assert place.log_in(rung, name, PASSWORD + "x") == NOBODY
@@ -100,31 +99,18 @@ class TestLogin:
         method = "POST" if rung == "plain-get" else "GET"
         assert place.post("/user/login", method, phoneNo=name, pwd=sent(rung, PASSWORD, SALT, KEY)) == NOBODY
 
-    @pytest.mark.parametrize("rung", ("plain-post", "base64", "md5", "md5-salt", "hmac-md5", "hmac-md5-time"))
-    def test_json(self, place, rung):
-        away_from_the_minute_s_end()
-        name = place.add(rung)
-        answer = post_json(place, "/user/login", {"phoneNo": name, "pwd": sent(rung, PASSWORD, SALT, KEY),
-                                                  "app": None})
-        assert json.loads(answer.body)["uid"] > 0
-
-    def test_a_number_is_taken_as_it_is_written(self, place):
+    def test_json(self, place):
         row = {"name": "13800138000", "user_id": 77, "rung": "plain-post", "value": "123456"}
         place.running.admin("account", "import", "shop", "-", stdin=json.dumps(row))
         answer = post_json(place, "/user/login", {"phoneNo": 13800138000, "pwd": 123456})
-        assert json.loads(answer.body)["uid"] == 77
-
-    @pytest.mark.parametrize("body", [
-        b'{"phoneNo":"a","pwd":{"x":1}}', b'{"phoneNo":"a","pwd":["x"]}',
-        b'{"phoneNo":"a","phoneNo":"b","pwd":"c"}', b"[]",
-        b'{"phoneNo":"a"}', b'{"phoneNo":"a","pwd":true}', b'{"phoneNo":"a","pwd":null}',
-        b'{"phoneNo":"a\\u0000","pwd":"c"}',
-        b"{" + b",".join(b'"n%d":1' % n for n in range(65)) + b"}", b'{"phoneNo":"\xff","pwd":"c"}',
-        b"{" * 5000, b"", b'{"phoneNo":"a","pwd":"b","x":"' + b"y" * 8192 + b'"}',
-    ])
-    def test_json_that_is_no_flat_object(self, place, body):
-        answer = post_json(place, "/user/login", body)
-        assert json.loads(answer.body)["err"]["code"] == -1
+        assert json.loads(answer.body)["uid"] == 77, "a number is the text that was written"
+        assert json.loads(post_json(place, "/user/login", {"phoneNo": "13800138000", "pwd": "123456", "app": None}).body)["uid"] == 77
+        for body in (
+            b'{"phoneNo":"a","pwd":{"x":1}}', b'{"phoneNo":"a","phoneNo":"b","pwd":"c"}', b'{"phoneNo":"a","pwd":true}',
+            b'{"phoneNo":"a","pwd":null}', b"{" + b",".join(b'"n%d":1' % n for n in range(65)) + b"}",
+            b'{"phoneNo":"a","pwd":"b","x":"' + b"y" * 8192 + b'"}', b"[]", b"",
+        ):
+            assert json.loads(post_json(place, "/user/login", body).body)["err"]["code"] == -1, body[:40]
 
     def test_the_names_of_old_mean_nothing_here(self, place):
         name = place.add("md5")
@@ -151,15 +137,7 @@ def post_json(place, path: str, value: dict | bytes):
 
 
 @pytest.mark.parametrize("method, target", [
-    ("HEAD", "/user/login?phoneNo=a&pwd=b"), ("PUT", "/user/login"), ("DELETE", "/user/logout"),
-    ("POST", "//user/login"), ("POST", "/user/login/"), ("POST", "/user/login/sms"),
-    ("POST", "/user/login.php"), ("POST", "/user/login.json"), ("POST", "/user/./login"),
-    ("POST", "/x/../user/login"), ("POST", "/user/l%6Fgin"), ("POST", "/user%2Flogin"),
-    ("POST", "/user%252Flogin"), ("POST", "/User/LogIn"), ("POST", "/user;a=b/login"),
-    ("POST", "/user/login;a=b"), ("POST", "/user\\login"), ("POST", "/user/login%20"),
-    ("POST", "/user/login%00"), ("POST", "/user%c0%aflogin"),
-    ("GET", "/USER/LOGOUT?tok=x"), ("POST", "/user//register"), ("POST", "/user/Password"),
-    ("GET", "/user/tOken?loginTok=x"),
+    ("HEAD", "/user/login?phoneNo=a&pwd=b"), ("POST", "//user/login"), ("GET", "/user/tOken?loginTok=x"),
 ])
 def test_no_other_spelling_or_method_reaches_the_backend(place, method, target):
     before = len(place.backend.seen)
@@ -170,11 +148,9 @@ def test_no_other_spelling_or_method_reaches_the_backend(place, method, target):
     assert len(place.backend.seen) == before, "the backend saw it"
 
 
-@pytest.mark.parametrize("target", ["/user", "/user/loginx", "/user/x/login", "/user/logins",
-                                    "/v1/user/login", "/login/user", "/caf%C3%A9"])
-def test_other_paths_are_the_backend_s(place, target):
+def test_other_paths_are_the_backend_s(place):
     before = len(place.backend.seen)
-    assert place.running.send(place.key.request("POST", target, b"phoneNo=u&pwd=guess")).status == 200
+    assert place.running.send(place.key.request("POST", "/user/loginx", b"phoneNo=u&pwd=guess")).status == 200
     assert len(place.backend.seen) == before + 1
 
 
@@ -189,8 +165,7 @@ class TestLogout:
         assert ended in ([0, None], [-100, -100]), "a session and its login token end together"
         return ended == [-100, -100]
 
-    @pytest.mark.parametrize("method", ["GET", "POST"])
-    @pytest.mark.parametrize("by", ["tok", "loginTok"])
+    @pytest.mark.parametrize("by, method", [("tok", "GET"), ("loginTok", "POST")])
     def test_by_either_token(self, place, session, by, method):
         assert not self.is_over(place, session)
         for _ in range(2):
@@ -250,8 +225,8 @@ class TestSignUp:
         return place.post("/user/register", "GET" if rung == "plain-get" else "POST", phoneNo=name,
                           pwd=kept(rung, password, SALT, KEY))
 
-    @pytest.mark.parametrize("rung", LASTING)
-    def test_each_rung_and_then_a_login(self, place, rung):
+    @pytest.mark.parametrize("rung", ("base64", "hmac-md5"))
+    def test_and_then_a_login(self, place, rung):
         place.set(legacy_rung=rung)
         name = f"new-{rung}"
         answer = self.sign_up(place, rung, name)
@@ -284,12 +259,9 @@ class TestSignUp:
             assert self.sign_up(place, "md5", name, OTHER) == NOBODY
         assert place.log_in("md5", "twice", OTHER) == NOBODY and place.log_in("md5", "twice")["uid"] > 0
 
-    @pytest.mark.parametrize("rung, value", [
-        ("md5", "p"), ("md5", "g" * 32), ("base64", "a"), ("plain-post", ""), ("md5-salt", "0" * 33),
-    ])
-    def test_a_value_that_the_rung_s_clients_do_not_send(self, place, rung, value):
-        place.set(legacy_rung=rung)
-        assert place.post("/user/register", phoneNo="never", pwd=value)["err"]["code"] == -1
+    def test_a_value_that_the_rung_s_clients_do_not_send(self, place):
+        place.set(legacy_rung="md5")
+        assert place.post("/user/register", phoneNo="never", pwd="g" * 32)["err"]["code"] == -1
 
     def test_closed(self, place):
         place.set(registration="admin")
@@ -316,9 +288,8 @@ class TestPassword:
         return place.post("/user/password", "GET" if rung == "plain-get" else "POST",
                           pwd=sent(rung, old, SALT, KEY), newPwd=kept(rung, new, SALT, KEY), **who)
 
-    @pytest.mark.parametrize("rung", LASTING)
-    def test_each_rung_by_the_user_name(self, place, rung):
-        name = place.add(rung)
+    def test_by_the_user_name(self, place):
+        rung, name = "plain-get", place.add("plain-get")
         session = place.log_in(rung, name)
         assert self.change(place, rung, PASSWORD + "x", OTHER, phoneNo=name) == NOBODY
         assert place.api(session["tok"]) == 0
@@ -327,9 +298,8 @@ class TestPassword:
         assert place.log_in(rung, name) == NOBODY
         assert place.log_in(rung, name, OTHER)["uid"] == session["uid"]
 
-    @pytest.mark.parametrize("rung", LASTING)
-    def test_each_rung_by_a_session_which_stays(self, place, rung):
-        name = place.add(rung)
+    def test_by_a_session_which_stays(self, place):
+        rung, name = "md5-salt", place.add("md5-salt")
         own, other = place.log_in(rung, name), place.log_in(rung, name)
         assert self.change(place, rung, PASSWORD + "x", OTHER, tok=own["tok"]) == NOBODY
         assert self.change(place, rung, PASSWORD, OTHER, tok=own["tok"], phoneNo=name) == {"uid": own["uid"]}

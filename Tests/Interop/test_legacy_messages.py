@@ -70,13 +70,8 @@ def test_by_language(place):
     assert place.set("de", {"session-ended": "Bitte melden Sie sich an"}).returncode == 0
     assert place.set("pt-BR", {"-100": "Entre de novo \"\\"}).returncode == 0
     for language, text in [
-        ("zh", "请重新登录"), ("zh-Hans-CN", "请重新登录"), ("de-CH,zh;q=0.9", "Bitte melden Sie sich an"),
-        ("de;q=0.5,zh;q=0.9", "请重新登录"), ("fr, ZH ;q=0.1", "请重新登录"), ("pt-br", "Entre de novo \"\\"),
-        ("pt", before),
-        ("fr", before), (None, before), ("", before), ("zh;q=0", before), ("*", before), ("zh;q=2", before),
-        ("zh;q=x", before),
-        (";;;,,,-,zh-", before), (",".join(["fr"] * 16 + ["zh"]), before), ("x" * 600 + ",zh", before),
-        ("de" + ",zh" * 15, "Bitte melden Sie sich an"),
+        ("zh-Hans-CN", "请重新登录"), ("de;q=0.5,zh;q=0.9", "请重新登录"), ("pt-br", "Entre de novo \"\\"), ("fr", before), (None, before),
+        (";;;,,,-,zh-", before), ("x" * 600 + ",zh", before),
     ]:
         assert place.told(language) == text, language
     assert place.err(language="zh-CN")["language"] == "zh"
@@ -138,16 +133,10 @@ def test_developers_see_the_reason_and_dates_as_people_write_them(place):
     assert abs(time.time() - time.mktime(time.strptime(at, "%Y-%m-%dT%H:%M:%SZ")) + time.timezone) < 3600
 
 
-@pytest.mark.parametrize("texts", [
-    {"-100": "line\nbreak"}, {"-100": "\u0000"}, {"-100": "\u009f"}, {"-100": ""}, {"-100": "x" * 2049},
-    {"-100": 7}, {"-100": ["x"]},
-    {"-102": "x"}, {"sessionEnded": "x"}, {}, {"-100": "\u2028"}, b"[]", b"no JSON", b'{"-100":"\xff"}',
-    b'{"-100":"a","-100":"b"}',
-    b'{"-100":"' + b" " * 66_000 + b'"}',
-])
-def test_files_that_are_not_taken(place, texts):
-    done = place.set("zh", texts)
-    assert done.returncode == 2 and done.err.startswith("countersign: "), done.err
+def test_files_that_are_not_taken(place):
+    for texts in ({"-100": "line\nbreak"}, {"-100": "x" * 2049}, {"-100": 7}, {"-102": "x"}, {}, b"no JSON", b'{"-100":"a","-100":"b"}'):
+        done = place.set("zh", texts)
+        assert done.returncode == 2 and done.err.startswith("countersign: "), (texts, done.err)
     assert place.listed() == []
 
 
@@ -159,15 +148,11 @@ def test_languages_are_counted(place):
     assert place.set("zz", {"-100": "x"}, "--release", NEW).returncode == 0
 
 
-@pytest.mark.parametrize("arguments", [
-    ("--language", "z_h", "--remove"), ("--language", "", "--remove"), ("--language", "123", "--remove"),
-    ("--remove",), ("--file", "-"),
-    ("--language", "zh"), ("--language", "zh", "--remove", "--file", "-"),
-    ("--language", "x" * 9, "--remove"),
-])
-def test_words_that_are_not_taken(place, arguments):
-    done = run("app", "messages", "shop", *arguments, "--data", place.running.data, stdin="{}")
-    assert done.returncode == 2, done.err
+def test_words_that_are_not_taken(place):
+    for arguments in (("--language", "z_h", "--remove"), ("--remove",), ("--language", "zh"),
+                      ("--language", "zh", "--remove", "--file", "-")):
+        done = run("app", "messages", "shop", *arguments, "--data", place.running.data, stdin="{}")
+        assert done.returncode == 2, (arguments, done.err)
 
 
 def test_others_releases(place):

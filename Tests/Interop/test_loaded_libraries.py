@@ -29,7 +29,7 @@ def path_of(library: str) -> str:
 
 
 def without(library: str, back_end: str, folder: pathlib.Path, *words: str, **variables: str) -> str:
-    """What vault-driver says where an empty file is in the library's place."""
+    """What the vault says where an empty file is in the library's place."""
     hide = ("unshare", "-m", "sh", "-c", 'mount --bind /dev/null "$0" && exec "$@"', os.path.realpath(path_of(library)))
     with start(back_end, folder, *words, prefix=hide, **variables) as driver:
         output, _ = driver.communicate(timeout=30)

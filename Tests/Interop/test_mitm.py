@@ -15,10 +15,10 @@ import threading
 import pytest
 
 from gateway import ROOT
-from products import product
+from products import peer
 from test_pins import Identity
 
-DRIVER = product("transport-driver")
+DRIVER = peer("transport")
 MITMDUMP = ROOT / ".build/mitmproxy/bin/mitmdump"
 HOST = "api.example.com"
 
@@ -81,7 +81,7 @@ def mitmproxy(folder: pathlib.Path, *options: str):
 
 
 def ask(port: int, authorities: pathlib.Path, target: str, *pins: str, proxy: int = 0) -> dict:
-    command = [DRIVER, "--host", HOST, "--port", str(port), "--authorities", str(authorities), "--target", target,
+    command = [*DRIVER, "--host", HOST, "--port", str(port), "--authorities", str(authorities), "--target", target,
                "--proxy", str(proxy)]
     for pin in pins:
         command += ["--pin", pin]

@@ -13,19 +13,19 @@ import time
 
 import pytest
 
+import needs
 from backend import Backend, Seen
 from bearer import PREFIX
 from clock import Clock
 from gateway import run
 from link import Link
-from nodes import DEBUG, HOST, Cluster, Node, sent, wait_until
+from nodes import HOST, Cluster, Node, sent, wait_until
 from person import Person
 from postgres import Postgres, programs
 from signing import ReleaseKey
 from wire import Closed
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
-debug = pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG_BINARY is not set")
 
 
 @pytest.fixture(scope="module")
@@ -386,7 +386,7 @@ def test_keyed_requests_of_a_shared_store_are_not_in_a_file(tmp_path):
 # Planted faults.
 
 
-@debug
+@needs.breakable
 def test_a_notification_that_is_lost(server, tmp_path, note):
     """The node finds the change by its next look, and the change has waited for it."""
     with Cluster(tmp_path, server.create("lost"), (), ("--sabotage", "notify-lost"), accounts=1) as cluster:
@@ -406,7 +406,7 @@ def test_a_notification_that_is_lost(server, tmp_path, note):
         note(f"without notifications a change waits at most {max(taken):.2f} s")
 
 
-@debug
+@needs.breakable
 @pytest.mark.parametrize("fault", ["", "acknowledged-before-commit"])
 def test_acknowledged_before_the_commit(fault, server, tmp_path):
     options = ("--sabotage", fault) if fault else ()

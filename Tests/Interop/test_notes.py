@@ -238,16 +238,7 @@ def test_without_a_server_the_device_signs_out(backend, tmp_path):
             assert texts(app.does("refresh")) == ["Salt"]
 
 
-WRONG_SETTINGS = [
-    ({"pins": None}, "`pins` is missing"),
-    ({"url": 1}, "`url` is of another type"),
-    ({"pins": ["sha256/x"]}, "pin `sha256/x`"),
-    ({"backup_pins": []}, "backup pins: expected at least one"),
-    ({"secret": "short"}, "secret: expected 32 bytes"),
-    ({"authority_key": "AAAA"}, "authority key: expected"),
-    ({"url": "http://127.0.0.1:1"}, "expected https://"),
-    ({"url": "localhost"}, "`localhost`: expected https://HOST"),
-]
+WRONG_SETTINGS = [({"pins": None}, "`pins` is missing"), ({"url": 1}, "`url` is of another type"), ({"pins": ["sha256/x"]}, "pin `sha256/x`")]
 
 
 @pytest.mark.parametrize("changed, said", WRONG_SETTINGS, ids=[said for _, said in WRONG_SETTINGS])
@@ -302,7 +293,6 @@ def test_at_a_terminal(place, settings, tmp_path):
     assert PASSWORD.encode() not in b"".join(everything)
 
 
-@pytest.mark.release
 def test_the_script_that_serves_it(tmp_path):
     """Examples/Notes/serve.sh as a newcomer runs it, and Ctrl-C."""
     scratch = tmp_path / "scratch"

@@ -10,9 +10,9 @@ import subprocess
 import opaque_snake
 import pytest
 
-from products import product
+from products import peer
 
-PEER = product("opaque-peer")
+PEER = peer("opaque")
 
 
 class Refused(Exception):
@@ -23,7 +23,7 @@ class Peer:
     """Our library, driven by lines."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen([PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(PEER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __call__(self, command: str, *arguments: bytes) -> list[bytes]:
         return [bytes.fromhex(word) for word in self.words(command, *(item.hex() for item in arguments))]

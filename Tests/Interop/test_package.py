@@ -15,7 +15,7 @@ from products import BINARY, ROOT
 sys.path.insert(0, str(ROOT / "Packaging"))
 import package  # noqa: E402
 
-pytestmark = [pytest.mark.release, programs("dpkg-deb", "dpkg-shlibdeps", "lintian")]
+pytestmark = programs("dpkg-deb", "dpkg-shlibdeps", "lintian")
 
 
 def run(*command: object, ok: bool = True) -> str:

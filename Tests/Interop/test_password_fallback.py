@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from gateway import Gateway, run
+from gateway import Gateway
 from l5_client import kept
 from person import Person
 from ports import free_port
@@ -146,19 +146,6 @@ def test_a_right_one_leaves_the_ladder_and_signs_in_by_opaque(moving, tmp_path):
     assert done.returncode == 0 and [route for route, _ in log] == ["/login/start", "/login/finish"]
 
 
-def test_a_device_that_has_signed_an_account_in_by_opaque_sends_no_password_of_it(moving, tmp_path):
-    device(moving, tmp_path / "home", "oskar").signs_up(PASSWORD)
-    phone = device(moving, tmp_path / "phone", "oskar").logs_in(password=PASSWORD)
-    done, log, _ = attempt(moving, phone, "another word", *FALLBACK)
-    assert done.returncode == 1 and [route for route, _ in log] == ["/login/start"]
-    assert phone.run("logout").returncode == 0
-    done, log, _ = attempt(moving, phone, "another word", *FALLBACK)
-    assert done.returncode == 1 and [route for route, _ in log] == ["/login/start"], "the end of the session changes nothing"
-    phone.name = "laura"
-    done, log, _ = attempt(moving, phone, PASSWORD, *FALLBACK)
-    assert done.returncode == 0, "another account on the same device is another matter"
-
-
 def test_a_wrong_password_is_two_of_the_account_s_attempts(moving, tmp_path):
     """Ten at once by default: five wrong passwords, where a login without the option has ten. Documented in decision 0049."""
     phone = device(moving, tmp_path / "phone", "laura")
@@ -171,15 +158,3 @@ def test_a_wrong_password_is_two_of_the_account_s_attempts(moving, tmp_path):
     assert [code for _, code in log[:2]] == ["too-many-attempts", "ok"], log
 
 
-def test_no_certificate_is_named(moving, tmp_path):
-    folder = tmp_path / "open"
-    release = json.loads(moving.admin("release", "add", "shop", "--platform", "ios", "--version", "3.0", "--json").out)
-    done = run("profile", "add", folder, "--url", moving.outside, "--key-id", release["key_id"], "--secret-stdin",
-               "--authority-key", release["authority_key"], "--bearer-secrets-to-any-certificate", stdin=release["secret"])
-    assert done.returncode == 0, done.err
-    moving.recorder.take()
-    done = run("login", "--profile", folder, "--account", "laura", "--password-stdin", *FALLBACK, stdin=PASSWORD + "\n")
-    assert done.returncode != 0 and "pin" in done.err
-    assert moving.recorder.take() == [], "not a byte"
-    done = run("login", "--profile", folder, "--account", "laura", "--password-stdin", "--password-login", *FALLBACK)
-    assert done.returncode == 2

@@ -106,11 +106,8 @@ def test_a_running_server_hands_out_what_is_published(served, offline):
 
 
 REFUSED = {
-    "a version that is served": (lambda offline: offline.manifest(5), "version 5; expected one above 5"),
     "an older version": (lambda offline: offline.manifest(4), "version 4; expected one above 5"),
     "its time is over": (lambda offline: offline.manifest(9, not_before=1, not_after=2), "not valid after 2"),
-    "an app that is not there": (lambda offline: offline.manifest(9, app="nobody"), "app nobody: there is none"),
-    "an app that none can be called": (lambda offline: offline.manifest(9, app="No App"), "which no app here can be called"),
 }
 
 
@@ -141,8 +138,7 @@ def test_what_was_altered_is_not_published(served, offline, change):
     assert asked(served, "/countersign/v1/pins/raced").status == 404
 
 
-@pytest.mark.parametrize("flaw, expected", [({"version": 0}, "version"), ({"hosts": []}, "hosts"), ({"more": 1}, "more")])
-def test_what_no_app_would_take_up_is_not_signed(offline, flaw, expected):
-    (offline.folder / "bad.json").write_text(json.dumps({**offline.manifest(1), **flaw}))
+def test_what_no_app_would_take_up_is_not_signed(offline):
+    (offline.folder / "bad.json").write_text(json.dumps({**offline.manifest(1), "hosts": []}))
     done = run("pins", "sign", offline.folder / "bad.json", "--key", offline.key)
-    assert (done.returncode, done.out) == (1, "") and expected in done.err
+    assert (done.returncode, done.out) == (1, "") and "hosts" in done.err

@@ -76,17 +76,6 @@ def test_a_replay_is_refused_before_and_after_a_restart(shared, tmp_path):
         assert old.wait(45) == 0 and node.send(node.key.request()).status == 200
 
 
-def test_ready_means_that_no_loop_refuses(shared, tmp_path):
-    """The very first requests of each loop are admitted."""
-    with started(tmp_path / "node", shared.create("ready")) as node:
-        for _ in range(3):
-            node.stop()
-            node.start()
-            until(lambda: node.get("/ready")[0] == 200)
-            statuses = [node.send(node.key.request()).status for _ in range(12)]
-            assert statuses == [200] * 12
-
-
 def test_one_of_several_gateways_admits_a_request(shared, tmp_path, is_long):
     store = shared.create("several")
     with several(tmp_path, "postgres", store, store, store) as (nodes, key):

@@ -68,21 +68,16 @@ def peers(gateway: Gateway, path: str, wait: float = 5) -> list[str]:
 
 
 HEADERS = {
-    "a line": (line("203.0.113.7"), "203.0.113.7:50000"),
-    "a line, IPv6": (line("2001:db8::7"), "[2001:db8::7]:50000"),
-    "binary": (binary("203.0.113.8"), "203.0.113.8:50000"),
-    "binary, IPv6": (binary("2001:db8::8", 1), "[2001:db8::8]:1"),
-    "a line that names nobody": (b"PROXY UNKNOWN\r\n", "127.0.0.1"),
-    "binary, of the proxy itself": (binary("203.0.113.9", command=0x20), "127.0.0.1"),
-    "binary, without addresses": (SIGNATURE + b"\x21\x00\x00\x00", "127.0.0.1"),
+    "a line, byte by byte": (line("2001:db8::7"), "[2001:db8::7]:50000", True),
+    "binary": (binary("203.0.113.8"), "203.0.113.8:50000", False),
+    "a line that names nobody": (b"PROXY UNKNOWN\r\n", "127.0.0.1", False),
 }
 
 
-@pytest.mark.parametrize("bytewise", [False, True], ids=["at once", "byte by byte"])
 @pytest.mark.parametrize("name", HEADERS)
-def test_the_client_is_who_the_proxy_names(behind, name, bytewise):
-    header, peer = HEADERS[name]
-    path = f"/{name}/{bytewise}".replace(" ", "-").replace(",", "")
+def test_the_client_is_who_the_proxy_names(behind, name):
+    header, peer, bytewise = HEADERS[name]
+    path = f"/{name}".replace(" ", "-").replace(",", "")
     with connect(behind, header, bytewise=bytewise) as connection:
         for _ in range(2):
             connection.send(behind.key.request(target=path))
@@ -91,11 +86,10 @@ def test_the_client_is_who_the_proxy_names(behind, name, bytewise):
     assert found and all(one == peer or one.startswith(f"{peer}:") for one in found)
 
 
-@pytest.mark.parametrize("name", [name for name, (_, peer) in HEADERS.items() if peer == "127.0.0.1"])
-def test_a_proxy_that_names_nobody_vouches_for_no_field(behind, name):
+def test_a_proxy_that_names_nobody_vouches_for_no_field(behind):
     """The proxy forwards what the client wrote, so the client could name any address."""
     request = behind.key.request(target="/unnamed").replace(b"\r\nHost:", b"\r\nX-Forwarded-For: 198.51.100.9\r\nHost:", 1)
-    with connect(behind, HEADERS[name][0]) as connection:
+    with connect(behind, binary("203.0.113.9", command=0x20)) as connection:
         connection.send(request)
         answer = connection.answer()
     assert answer.status == 200 and b"198.51.100.9" not in answer.body
@@ -132,13 +126,7 @@ def test_what_follows_may_stand_right_behind(behind):
 
 
 BAD = {
-    "none": b"",
     "a request": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a bad address": b"PROXY TCP4 203.0.113.256 127.0.0.1 1 2\r\n",
-    "an endless line": b"PROXY UNKNOWN " + b"a" * 500,
-    "an unknown version": SIGNATURE + b"\x31\x11\x00\x0c" + b"\0" * 12,
-    "a family of datagrams": SIGNATURE + b"\x21\x12\x00\x0c" + b"\0" * 12,
-    "too short for its addresses": SIGNATURE + b"\x21\x11\x00\x04" + b"\0" * 4,
     "too long": SIGNATURE + b"\x21\x11\xff\xff" + b"\0" * 500,
     "half of one": binary("203.0.113.7")[:20],
 }
@@ -158,7 +146,7 @@ def test_a_trusted_proxy_must_say_who_calls(behind, name):
     finally:
         sock.close()
     assert behind.process.poll() is None
-    if name not in ("none", "half of one"):
+    if name != "half of one":
         deadline = time.monotonic() + 5
         while not any("PROXY header" in event.get("detail", "") for event in behind.events()):
             assert time.monotonic() < deadline, behind.events()[-1]

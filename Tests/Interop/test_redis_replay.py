@@ -107,36 +107,6 @@ def test_what_was_lost_is_refused_until_the_floor_has_passed(redis, tmp_path):
         assert clock.now > floor and gateway.metric("floor_seconds") < clock.now
 
 
-def test_clocks_that_are_wrong_for_a_while(tmp_path):
-    """Of the gateway and of Redis, on one machine: ahead by a day, and right again."""
-    clock = Clock(tmp_path)
-    with RedisServer(environment=clock.environment) as server, Node(tmp_path / "node", server.address, **clock.environment) as gateway:
-        gateway.add_app("demo")
-        key = gateway.add_release()
-        until(lambda: gateway.send(key.request(created=clock.now)).status == 200)
-        before = key.request(created=clock.now)
-        assert gateway.send(before).status == 200
-        clock.jumps(86_400)
-        assert gateway.floor(after=1) < clock.now - 80_000
-        until(lambda: gateway.send(key.request(created=clock.now)).status == 200)
-        ahead = key.request(created=clock.now + 10)
-        assert gateway.send(ahead).status == 200
-        clock.jumps(0)
-        epoch = gateway.metric("epoch")
-        until(lambda: gateway.metric("epoch") > epoch and gateway.metric("up") == 1)
-        assert refused(gateway.send(before)) == "unavailable"
-        assert gateway.metric("floor_seconds") < clock.now + WINDOW + 30, "it is not a day ahead"
-        # Time goes on: requests of the right clock are admitted, and those of the wrong one are not when their day has come.
-        clock.jumps(200)
-        until(lambda: gateway.send(key.request(created=clock.now)).status == 200)
-        assert refused(gateway.send(before)) in ("unavailable", "stale")
-        clock.jumps(86_410)
-        until(lambda: gateway.metric("up") == 1)
-        for _ in range(20):
-            assert refused(gateway.send(ahead)) in ("unavailable", "replayed")
-            time.sleep(0.1)
-
-
 @pytest.mark.parametrize("keeps", [True, False], ids=["with an old snapshot", "with nothing"])
 def test_a_restart_of_redis_is_a_loss(redis, node, keeps):
     seen = node.key.request()
@@ -178,15 +148,11 @@ def test_without_redis_every_request_is_refused_soon(redis, node, fault):
         assert node.floor(after=1) >= time.time() + WINDOW
 
 
-@pytest.mark.parametrize("options, text", [
-    (("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"), "`maxmemory-policy` is `allkeys-lru`; expected noeviction"),
-    (("--replicaof", "127.0.0.1", "9"), "its role is `slave`; expected `master`"),
-    (("--rename-command", "CONFIG", ""), "CONFIG GET"),
-], ids=["eviction", "replica", "no CONFIG"])
-def test_a_server_that_may_forget_is_refused_at_start(tmp_path, options, text):
-    with RedisServer(*options) as server:
+def test_a_server_that_may_forget_is_refused_at_start(tmp_path):
+    with RedisServer("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") as server:
         done = run("serve", "--data", tmp_path / "data", "--listen", "127.0.0.1:0", "--admin", "off", "--replay", server.address)
-        assert done.returncode in (1, 3) and text in done.err and f"127.0.0.1:{server.port}" in done.err, done.err
+        assert done.returncode in (1, 3) and f"127.0.0.1:{server.port}" in done.err
+        assert "`maxmemory-policy` is `allkeys-lru`; expected noeviction" in done.err, done.err
 
 
 def test_a_full_server_is_unavailable_and_not_forgetful(redis, node):
@@ -244,11 +210,8 @@ class Link:
             end.close()
 
 
-@pytest.mark.parametrize("answer", [
-    b"\xff" * 100, b":2\r\n", b":9223372036854775808\r\n", b"$-5\r\n", b"*99999999\r\n", b"*1\r\n" * 500, b"$65537\r\n", b"+" + b"a" * 200_000,
-    b":1\r\n" * 10_000, b"+OK\r\n" * 10_000, b"-READONLY no\r\n", b"-MOVED 1 127.0.0.1:1\r\n", b"*2\r\n$1\r\n9\r\n$1\r\n9\r\n",
-    b"$24\r\nrun_id:a\r\nrole:master\r\n\r\n", b"",
-], ids=lambda answer: repr(answer[:16]))
+@pytest.mark.parametrize("answer", [b"\xff" * 100, b"+" + b"a" * 200_000, b"+OK\r\n" * 10_000, b"-READONLY no\r\n",
+                                    b"$24\r\nrun_id:a\r\nrole:master\r\n\r\n", b""], ids=lambda answer: repr(answer[:16]))
 def test_answers_that_are_none(redis, tmp_path, answer):
     """Nothing is admitted by them twice, nothing ends the gateway, and it goes on once they are right again."""
     with Link(redis.port) as link, Node(tmp_path / "node", f"redis://127.0.0.1:{link.port}") as gateway:
@@ -300,8 +263,7 @@ def test_tls_and_a_password(tmp_path):
             assert done.returncode != 0 and expected in done.err and "wrong@" not in done.err, done.err
 
 
-@pytest.mark.parametrize("text", ["redis://redis.example", "redis://10.0.0.1", "redis://:sec%ret@h", "redis://:sec%ret", "redis://h?password=sec%ret",
-                                  "host=h password=sec%ret", "rediss://u@h", "redis:localhost"])
+@pytest.mark.parametrize("text", ["redis://redis.example", "redis://h?password=sec%ret"])
 def test_addresses_that_are_refused(text, tmp_path):
     done = run("serve", "--print-config", "--data", tmp_path, "--replay", text)
     assert done.returncode == 2 and "TLS" in done.err and "sec%ret" not in done.err

@@ -29,36 +29,20 @@ def changed(data: bytes, old: bytes, new: bytes) -> bytes:
 
 
 BODY = b'{"amount":1}'
-TYPE = [("content-type", "application/json")]
 
+# One for each code; GateTests alter each part of a request.
 REFUSED = {
     "unsigned": (401, "unsigned", lambda k: f"GET / HTTP/1.1\r\nHost: {k.authority}\r\n\r\n".encode()),
     "unknown key": (401, "unknown-key", lambda k: ReleaseKey("r_AAAAAAAAAAAAAAAAAAAAAA", k.secret, k.authority).request()),
-    "forged": (401, "bad-signature", lambda k: ReleaseKey(k.key_id, "A" * 43, k.authority).request()),
-    "another method": (401, "bad-signature", lambda k: changed(k.request(), b"GET", b"PUT")),
-    "another path": (401, "bad-signature", lambda k: changed(k.request(target="/a"), b" /a ", b" /b ")),
     "an escaped path": (401, "bad-signature", lambda k: changed(k.request(target="/a"), b" /a ", b" /%61 ")),
-    "another query": (401, "bad-signature", lambda k: changed(k.request(target="/?a=1"), b"a=1", b"a=2")),
-    "a query added": (401, "bad-signature", lambda k: changed(k.request(target="/a"), b" /a ", b" /a?b ")),
-    "another type": (401, "bad-signature",
-                     lambda k: changed(k.request("POST", "/", BODY, fields=TYPE), b"application/json", b"text/plain")),
     "another body": (400, "body-mismatch", lambda k: changed(k.request("POST", "/", BODY), BODY, b'{"amount":9}')),
-    "another nonce": (401, "bad-signature", lambda k: changed(k.request(nonce="n" * 22), b"n" * 22, b"m" * 22)),
-    "another time": (401, "bad-signature",
-                     lambda k: changed(k.request(created=int(time.time()) - 9), b";created=1", b";created=2")),
     "too old": (401, "stale", lambda k: k.request(created=int(time.time()) - 90)),
-    "from the future": (401, "stale", lambda k: k.request(created=int(time.time()) + 90)),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_is_refused(shared, name):
     status, code, make = REFUSED[name]
-    if name == "another time":
-        # Altered, `created` is both false and far off; either refusal is right, and it must be one of the two.
-        answer = shared.send(make(shared.key))
-        assert (answer.status, json.loads(answer.body)["code"]) in {(401, "bad-signature"), (401, "stale")}
-        return
     refused(shared, make(shared.key), status, code)
 
 
@@ -76,14 +60,6 @@ def test_a_field_that_is_not_covered_does_not_arrive(shared):
     answer = shared.send(request)
     assert answer.status in (200, 400, 401)
     assert b"admin" not in answer.body
-
-
-def test_another_host(shared):
-    """Signed for a host that this deployment does not answer for: refused although the signature holds."""
-    elsewhere = ReleaseKey(shared.key.key_id, shared.key.secret, "other.example")
-    answer = shared.send(elsewhere.request())
-    assert answer.status in (400, 401, 403, 421)
-    assert json.loads(answer.body)["code"] != "unavailable"
 
 
 def test_a_replay(shared):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gateway import Gateway, run
+from gateway import Gateway
 
 
 def code(answer) -> str:
@@ -40,16 +40,6 @@ def test_one_release_alone(releases):
     assert shown(running, first)["window"] == ("6s", "app")
 
 
-def test_a_scheme_is_switched_off_for_one_release(releases):
-    running, first, second = releases
-    done = running.admin("release", "policy", first.key_id, "--set", "schemes=sigv4")
-    assert "its requests are refused" in done.err
-    assert [code(running.send(key.request())) for key in (first, second)] == ["scheme-not-allowed", "accepted"]
-    running.admin("app", "policy", "demo", "--set", "schemes=sigv4")
-    running.admin("release", "policy", first.key_id, "--set", "schemes=message-signatures")
-    assert [code(running.send(key.request())) for key in (first, second)] == ["accepted", "scheme-not-allowed"]
-
-
 def test_fields_that_must_be_signed(releases):
     running, first, second = releases
     running.admin("release", "policy", first.key_id, "--set", "cover=x-tenant", "--set", "debug=on")
@@ -63,16 +53,3 @@ def test_fields_that_must_be_signed(releases):
     doubled = first.request(fields=[("x-tenant", "blue")]).replace(b"\r\n\r\n", b"\r\nX-Tenant: red\r\n\r\n")
     assert code(running.send(doubled)) == "bad-signature"
     assert code(running.send(second.request())) == "accepted"
-
-
-def test_what_cannot_be(releases):
-    running, first, _ = releases
-    policy = ("release", "policy", first.key_id)
-    for arguments, status, named in [
-        ((*policy, "--set", "slots=single"), 2, "belongs to the app"), ((*policy, "--set", "nonsense=1"), 2, "nonsense"),
-        ((*policy, "--set", "window=soon"), 2, "soon"), (("release", "policy", "r_absent"), 1, "r_absent"),
-        (("release", "policy", "r_absent", "--set", "debug=on"), 1, "r_absent"),
-    ]:
-        done = run(*arguments, "--data", running.data)
-        assert (done.returncode, named in done.err) == (status, True), (arguments, done.err)
-    assert {origin for _, origin in shown(running, first).values()} <= {"app", "default"}

@@ -1,5 +1,5 @@
 """Nodes are replaced by those of a later build, one after the other and under load, and by the earlier build again: no request fails, and what
-takes the schema away from the earlier build waits for its nodes. The later build is a debug build with a planted migration
+takes the schema away from the earlier build waits for its nodes. The earlier build is the program that ships, the later one has a planted migration
 (docs/decisions/0074-rolling-upgrades.md)."""
 
 import json
@@ -10,13 +10,15 @@ import time
 
 import pytest
 
+import needs
 from load import Load
-from nodes import DEBUG, Cluster, Node, sent, wait_until
+from nodes import Cluster, Node, sent, wait_until
 from postgres import Postgres, programs
+from products import BREAKABLE
 
 pytestmark = [
     pytest.mark.skipif(programs() is None, reason="no postgres"),
-    pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG_BINARY is not set"),
+    needs.breakable,
 ]
 
 EXPANDED, CONTRACTED = ("--sabotage", "schema-expanded"), ("--sabotage", "schema-contracted")
@@ -49,7 +51,7 @@ def replace(node: Node, loads: list[Load], *options: str) -> None:
 
 
 def migrate(node: Node, *options: str) -> subprocess.CompletedProcess:
-    return subprocess.run([DEBUG, "migrate", "--data", node.data, "--json", *options], capture_output=True, timeout=60, check=False, text=True,
+    return subprocess.run([BREAKABLE, "migrate", "--data", node.data, "--json", *options], capture_output=True, timeout=60, check=False, text=True,
                           env={**os.environ, **node.environment})
 
 

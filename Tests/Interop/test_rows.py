@@ -15,7 +15,6 @@ from person import PASSWORD, Person
 from ports import free_port
 from signing import digest
 
-pytestmark = pytest.mark.release
 
 
 class Shop(Gateway):

@@ -1,7 +1,6 @@
 """Each fault that a debug build can be told to have does what its name says, and a server that was not told so does not do it; a release
 build cannot be told. With these faults the lab shows that it would see them (docs/decisions/0031-broken-servers.md)."""
 
-import json
 import pathlib
 import subprocess
 import time
@@ -9,15 +8,16 @@ import time
 import pytest
 
 import auth_clients
+import needs
 from backend import Backend
-from broken import DEBUG, Breakable, code, stolen, with_mac
-from gateway import ROOT
+from broken import Breakable, code, stolen, with_mac
+from full import sampled
 from l1_client import signed
+from products import BINARY, BREAKABLE
 from signing import ReleaseKey
 from unsealing import NEXT_ROOT, vault
 from unsealing import ROOT as SESSION_ROOT
 
-RELEASE = ROOT / ".build/release/countersign"
 FAULTS = {}
 # Of servers over PostgreSQL: test_nodes.py and test_rolling_upgrade.py show them.
 OF_NODES = ["acknowledged-before-commit", "notify-lost", "schema-expanded", "schema-contracted"]
@@ -209,19 +209,17 @@ def keeps_roots_in_clear(server: Breakable) -> bool:
     return any(root in path.read_bytes() for path in server.data.glob("countersign.db*"))
 
 
-debug = pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG_BINARY is not set")
-
-
-@debug
-@pytest.mark.parametrize("is_broken", [False, True], ids=["sound", "broken"])
-@pytest.mark.parametrize("name", FAULTS)
+@needs.breakable
+@pytest.mark.parametrize("is_broken", sampled([False, True], True), ids=["sound", "broken"])
+@pytest.mark.parametrize("name", sampled(FAULTS, "nonce-unchecked"))
 def test_a_fault_shows(name, is_broken, tmp_path):
     with Backend() as backend, Breakable(tmp_path, backend, *(["--sabotage", name] if is_broken else [])) as server:
         assert FAULTS[name](server.prepared()) is is_broken
         assert ("SABOTAGED" in server.log_path.read_text()) is is_broken
 
 
-@debug
+@pytest.mark.full
+@needs.breakable
 def test_who_is_honest_is_served_all_the_same(tmp_path):
     """Or an attack could fail because nothing works."""
     with Backend() as backend, Breakable(tmp_path, backend, "--sabotage", ",".join(FAULTS)) as server:
@@ -244,19 +242,19 @@ def refused(binary: object, *names: str) -> str:
     return done.stderr
 
 
-@debug
+@pytest.mark.full
+@needs.breakable
 def test_all_faults_are_shown_here():
     for wrong in ("nonsense", "nonce-unchecked,", "NONCE-UNCHECKED"):
-        message = refused(DEBUG, "nonce-unchecked", wrong)
+        message = refused(BREAKABLE, "nonce-unchecked", wrong)
         assert set(message.strip().split("expected one of ")[1].split(", ")) == {*FAULTS, *OF_NODES}
-    listed = subprocess.run([DEBUG, "serve", "--sabotage", "list"], capture_output=True, timeout=60, check=True, text=True)
+    listed = subprocess.run([BREAKABLE, "serve", "--sabotage", "list"], capture_output=True, timeout=60, check=True, text=True)
     assert [line.split()[0] for line in listed.stdout.splitlines()] == ["NAME", *FAULTS, *OF_NODES]
 
 
-@pytest.mark.release
 def test_a_release_build_has_no_fault_to_switch_on():
-    assert "no such option" in refused(RELEASE, "nonce-unchecked")
-    contents = RELEASE.read_bytes()
+    assert "no such option" in refused(BINARY, "nonce-unchecked")
+    contents = pathlib.Path(BINARY).read_bytes()
     assert b"message-signatures" in contents
     found = [name for name in [*FAULTS, *OF_NODES, "SABOTAGE"] if name.encode() in contents]
     assert not found

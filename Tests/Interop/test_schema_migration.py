@@ -77,9 +77,3 @@ def test_a_file_is_copied_first(tmp_path):
     shutil.copy2(copy, path)
     with gateway:
         assert gateway.send(key.request()).status == 200
-
-
-def test_what_is_refused(tmp_path):
-    assert run("migrate", "--data", tmp_path / "none", "--check").returncode != 0
-    done = run("migrate", "sqlite:one", "--data", tmp_path)
-    assert done.returncode == 2 and "TO is missing" in done.err, done.err

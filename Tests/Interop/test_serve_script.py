@@ -6,11 +6,9 @@ import signal
 import subprocess
 import time
 
-import pytest
 from gateway import ROOT
 
 # script/serve starts the release build.
-pytestmark = pytest.mark.release
 
 
 class Script:

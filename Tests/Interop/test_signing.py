@@ -42,17 +42,14 @@ def sign(key: ReleaseKey, message: Message, **options) -> Message:
     return message
 
 
-TARGETS = ["/", "/a/b", "/?", "/?a=1&b=2", "/a%20b?c=%2F&c=%2f", "/caf%C3%A9?q=+%2B", "/~-._!$&'()*+,;=:@/x"]
-
-
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ["/?", "/a%20b?c=%2F&c=%2f&q=+%2B", "/caf%C3%A9/~-._!$&'()*+,;=:@/x"])
 def test_a_library_signs_a_get(shared, target):
     answer = shared.send(sign(shared.key, Message("GET", shared.url + target)).wire())
     assert answer.status == 200, answer.body
     assert json.loads(answer.body)["target"] == target
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
 def test_a_library_signs_a_body(shared, method):
     body = b'{"amount":1,"to":"\xc3\xa9"}'
     message = Message(method, shared.url + "/pay?x=1", {"content-type": "application/json",
@@ -129,8 +126,8 @@ def first_call(url: str, key: ReleaseKey, *options: object) -> subprocess.Comple
                           text=True, timeout=20, check=False)
 
 
-@pytest.mark.parametrize("target", ["/hello", "/", "/a/b?c=d&e=%20"])
-def test_the_first_call_with_curl_and_openssl(shared, target):
+def test_the_first_call_with_curl_and_openssl(shared):
+    target = "/a/b?c=d&e=%20"
     done = first_call(shared.url + target, shared.key, "--cacert", shared.data / "tls/certificate.pem")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["target"] == target

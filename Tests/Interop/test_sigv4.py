@@ -79,20 +79,11 @@ def send(amazon, request) -> Answer:
     return Answer(answer.status, answer.body)
 
 
+# SigV4SpellingTests and SigV4ReadingTests have the readings; here is what curl makes of them.
 CURL = {
-    "get": ("/",),
-    "query in order": ("/find?a=1&b=2",),
-    "query out of order": ("/find?z=1&a=2&m=3",),
-    "bare name": ("/find?flag&a=1&e=",),
-    "plus and escapes": ("/find?q=a+b&p=a%20b&c=%c3%bc",),
-    "escaped space in the path": ("/a%20b/c?z=1&a=2",),
-    "UTF-8 in the path": ("/caf%C3%A9/?b&a",),
-    "dots and slashes": ("/a//b/../c/./d/",),
-    "post a form": ("/items?z=1&b=2", "-d", "x=1&y=2"),
-    "post json": ("/items", "-d", '{"a":1}', "-H", "Content-Type: application/json"),
-    "put": ("/items/1?z&a", "-X", "PUT", "-d", "{}", "-H", "Content-Type: application/json"),
-    "delete": ("/items/1", "-X", "DELETE"),
-    "spaces in a field": ("/items", "-H", "X-Amz-Meta-Note:   a    b  "),
+    "query out of order": ("/find?z=1&a=2&flag&q=a+b&p=a%20b&c=%c3%bc",),
+    "dots and slashes": ("/a%20b//caf%C3%A9/../c/./d/",),
+    "post": ("/items?z=1&b=2", "-d", '{"a":1}', "-H", "Content-Type: application/json", "-H", "X-Amz-Meta-Note:   a    b  "),
 }
 
 
@@ -103,9 +94,8 @@ def test_curl_is_accepted(amazon, name):
     assert answer.status == 200, answer.body
 
 
-@pytest.mark.parametrize("scope", ["aws:amz:eu-west-1:s3", "aws:amz:us-east-1:my-service", "aws:amz:x:y"])
-def test_curl_scopes(amazon, scope):
-    assert curl(amazon, "/bucket//a%20b?z=1&a=2", scope=scope).status == 200
+def test_curl_for_s3(amazon):
+    assert curl(amazon, "/bucket//a%20b?z=1&a=2", scope="aws:amz:eu-west-1:s3").status == 200
 
 
 def test_curl_uploads_with_the_digest(amazon, tmp_path):
@@ -130,14 +120,8 @@ def test_curl_is_refused(amazon):
 
 
 BOTOCORE = {
-    "get": ("GET", "/"),
-    "query": ("GET", "/find?z=1&a=b%20c&flag&a=%C3%BC"),
-    "query as it stands": ("GET", "/find?t=12:30&a=b/c"),
-    "path": ("GET", "/a%20b/~c/%C3%BC/"),
+    "get": ("GET", "/a%20b/~c/%C3%BC/?z=1&a=b%20c&flag&t=12:30", [("X-List", "b"), ("X-List", " a   a "), ("X-Empty", "")]),
     "post": ("POST", "/items?b=1&a=2", [JSON_TYPE], b'{"text":"hello"}'),
-    "lines": ("GET", "/", [("X-List", "b"), ("X-List", " a   a "), ("X-Empty", "")]),
-    "date": ("GET", "/", [("Date", "to be replaced")]),
-    "delete": ("DELETE", "/items/of-botocore"),
 }
 
 
@@ -147,12 +131,10 @@ def test_botocore_is_accepted(amazon, name):
     assert answer.status == 200, answer.body
 
 
-@pytest.mark.parametrize("path", ["/a//b", "/a/../b", "/a/./b", "//", "/a/.."])
-def test_botocore_signs_these_paths_as_others(amazon, path):
+def test_botocore_signs_some_paths_as_others(amazon):
     """It leaves segments out before it signs, so the signature is good for another path, too; curl signs what it sends."""
-    answer = send(amazon, signed(amazon, "GET", path))
+    answer = send(amazon, signed(amazon, "GET", "/a/../b"))
     assert answer.code == "malformed" and b"/a//b has the signature of /a/b" in answer.body
-    assert curl(amazon, path).status == 200
 
 
 @pytest.mark.parametrize("method,target,fields,body", [

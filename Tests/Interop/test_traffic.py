@@ -9,9 +9,10 @@ import pytest
 
 import bearer
 from backend import Backend, Seen
+from full import sampled
 from gateway import run
 from test_metrics import Administered
-from test_reload import Site, until
+from test_reload import Site
 
 PAGE = "https://app.example.com"
 
@@ -22,7 +23,8 @@ def backend():
         yield backend
 
 
-@pytest.fixture(params=["on", "off"])
+# With a task as well in script/full.
+@pytest.fixture(params=sampled(["on", "off"], "on"))
 def path(request) -> str:
     return request.param
 
@@ -73,15 +75,6 @@ def test_a_release_has_its_rate(tmp_path, backend, path):
         assert code_of(gateway.send(other.request())) == "ok"
         assert gateway.event(refused["instance"])["code"] == "rate-limited"
         assert gateway.requests()[gateway.key.key_id, "", "rate-limited"] == 2
-
-
-def test_a_bucket_refills_evenly(tmp_path, backend):
-    with Front(tmp_path, backend) as gateway:
-        gateway.policy("rate-release=5/second,burst=1")
-        assert code_of(gateway.send(gateway.key.request())) == "ok"
-        until(lambda: code_of(gateway.send(gateway.key.request())) == "ok", seconds=5)
-        # Each try that was refused has cost nothing.
-        assert len(backend.seen) == 2
 
 
 def test_an_account_has_its_rate_on_all_devices(tmp_path, backend):
@@ -204,9 +197,7 @@ def test_addresses(tmp_path, backend, path, of):
             return code_of(gateway.send(request.replace(b"\r\nHost:", b"\r\nX-Forwarded-For: %s\r\nHost:" % client.encode(),
                                                         1)))
 
-        for client, code in [("203.0.113.8", "ok"), ("2001:db8::1", "ok"), ("::ffff:203.0.113.9", "ok"),
-                             ("203.0.113.7", "address-denied"), ("203.0.114.1", "address-denied"),
-                             ("2001:db9::1", "address-denied"), ("::ffff:203.0.113.7", "address-denied")]:
+        for client, code in [("::ffff:203.0.113.9", "ok"), ("203.0.113.7", "address-denied"), ("2001:db9::1", "address-denied")]:
             seen = len(backend.seen)
             assert ask(client, gateway.key.request()) == code, client
             assert ask(client, gateway.unsigned()) == code, client

@@ -64,8 +64,8 @@ def test_a_lease_is_had_by_one_and_given_back_by_the_dead(tmp_path):
 
 @needs_mounts
 def test_a_full_disk_changes_nothing(tmp_path):
-    script = """folder=$1 driver=$2 old=$3
-run() { word=$1; shift; "$driver" passphrase "$folder" "$word" service account "$@"; echo "[$?]"; }
+    script = """folder=$1 old=$2 driver=$3 peer=$4
+run() { word=$1; shift; "$driver" "$peer" passphrase "$folder" "$word" service account "$@"; echo "[$?]"; }
 mount -t tmpfs -o size=64k none "$folder"
 run write "$old"
 head -c 1m /dev/zero >"$folder/ballast" 2>"$folder/../full"
@@ -79,7 +79,7 @@ run read
 """
     folder = tmp_path / "disk"
     folder.mkdir()
-    result = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", str(folder), DRIVER, "o" * 9000],
+    result = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", str(folder), "o" * 9000, *DRIVER],
                             env=BARE | PASSPHRASE, capture_output=True, text=True, timeout=60)
     assert "No space left" in (tmp_path / "full").read_text(), "the disk is not full"
     old = f"value {'o' * 9000}"

@@ -65,19 +65,14 @@ def expected(gateway: Gateway, address: str = "127.0.0.1", proto: str = "https")
             "x-forwarded-host": host, "forwarded": f'for={node};proto={proto};host="{host}"'}
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("spoofs", [False, True], ids=["plain", "spoofed"])
-def test_the_backend_is_told_by_us_alone(tmp_path, scheme, spoofs):
+@pytest.mark.parametrize("scheme", ["message-signatures", "form-md5"])
+def test_the_backend_is_told_by_us_alone(tmp_path, scheme):
     with Backend() as backend, Gateway(tmp_path, "--upstream", backend.url) as gateway:
         policy(gateway)
         caller = Caller(gateway, scheme)
-        fields = SPOOFED if spoofs else []
-        kind = [("Content-Type", "application/json")] if scheme == "auth-v4" else [FORM]
-        body = b'{"a":1}' if scheme == "auth-v4" else b"a=1"
-        sent = [caller.request("GET", "/orders?b=2", fields=fields),
-                caller.request("POST", "/orders", body, fields=[*fields, *kind])]
-        for request in sent:
-            assert b"203.0.113.66" in request or not spoofs
+        for request in (caller.request("GET", "/orders?b=2", fields=SPOOFED),
+                        caller.request("POST", "/orders", b"a=1", fields=[*SPOOFED, FORM])):
+            assert b"203.0.113.66" in request
             answer = gateway.send(request)
             assert answer.status == 200 and b"err" not in answer.body, answer
         for seen in backend.wait(2):
@@ -86,11 +81,10 @@ def test_the_backend_is_told_by_us_alone(tmp_path, scheme, spoofs):
             assert seen.get("host") == f"127.0.0.1:{gateway.port}"
 
 
-@pytest.mark.parametrize("scheme", ["message-signatures", "sigv4", "auth-v1"])
-def test_streams_are_told_by_us_alone(tmp_path, scheme):
+def test_streams_are_told_by_us_alone(tmp_path):
     with Backend() as backend, Gateway(tmp_path, "--upstream", backend.url, "--limit-held-body", "1024") as gateway:
         policy(gateway)
-        caller = Caller(gateway, scheme)
+        caller = Caller(gateway, "sigv4")
         body = b"x" * 100_000
         answer = gateway.send(caller.request("POST", "/up", body, [*SPOOFED, ("Content-Type", "text/plain")]))
         assert answer.status == 200, answer
@@ -105,17 +99,11 @@ def test_echo_shows_the_same(tmp_path):
         assert told(list(json.loads(answer.body)["headers"].items())) == expected(gateway, proto="http")
 
 
-CHAINS = [
+@pytest.mark.parametrize("chain, address, proto", [
     # What the proxy's own peer was; what stands to its left is whatever the client wrote.
-    (["203.0.113.66, 198.51.100.7"], "198.51.100.7"),
-    (["203.0.113.66", "198.51.100.7, 10.1.2.3"], "198.51.100.7"),
-    (["2001:db8::9"], "2001:db8::9"), (["[2001:db8::9]:50000"], "2001:db8::9"), (["::ffff:198.51.100.7"], "198.51.100.7"),
-    (["nonsense"], "unknown"), ([], "127.0.0.1"),
-]
-
-
-@pytest.mark.parametrize("chain, address", CHAINS)
-@pytest.mark.parametrize("proto", ["https", "http", None, "gopher"])
+    (["203.0.113.66", "198.51.100.7, 10.1.2.3"], "198.51.100.7", "https"), (["[2001:db8::9]:50000"], "2001:db8::9", "gopher"),
+    (["nonsense"], "unknown", None),
+])
 def test_a_trusted_proxys_word_finds_the_client(tmp_path, chain, address, proto):
     options = ("--tls", "off", "--trusted-proxies", "127.0.0.0/8,10.0.0.0/8")
     with Backend() as backend, Gateway(tmp_path, "--upstream", backend.url, *options) as gateway:
@@ -160,24 +148,11 @@ def test_the_assertion_names_the_client(tmp_path):
         assert claims["client"] == "2001:db8::9" == seen.get("countersign-client")
 
 
-@pytest.mark.parametrize("name", [
-    "X-Middleware-Subrequest", "X-MS-Client-Principal", "X-MS-Client-Principal-Id", "X-Goog-Authenticated-User-Email",
-    "X-Goog-IAP-JWT-Assertion", "X-Amzn-Oidc-Identity", "X-Amzn-Oidc-Data", "X-Auth-Request-User", "X-WebAuth-User",
-    "Cf-Access-Authenticated-User-Email", "Cf-Access-Jwt-Assertion", "X-Sendfile-Type", "X-Accel-Mapping",
-    "Do-Connecting-Ip", "X-NF-Client-Connection-IP", "X-Vercel-Forwarded-For", "Https", "X-Client-Cert-Dn",
-    "X-Consumer-Username", "X-Appengine-Cron", "X-Appengine-User-Ip", "X-MS-Client-Principal-" + "a" * 40,
-])
-def test_what_a_signature_covers_is_no_proxy_s_word(told_nothing, name):
-    backend, gateway, key = told_nothing
-    for field in name, name.replace("-", "."):
-        assert gateway.send(key.request(fields=[(field, "spoofed"), ("x-own", "kept")])).status == 200
-        seen = backend.seen[-1]
-        assert seen.get("x-own") == "kept" and "spoofed" not in [value for _, value in seen.fields]
-
-
-@pytest.fixture(scope="module")
-def told_nothing(tmp_path_factory):
-    with Backend() as backend, Gateway(tmp_path_factory.mktemp("told"), "--tls", "off",
-                                       "--upstream", backend.url) as gateway:
+def test_what_a_signature_covers_is_no_proxy_s_word(tmp_path):
+    with Backend() as backend, Gateway(tmp_path, "--tls", "off", "--upstream", backend.url) as gateway:
         gateway.add_app("demo")
-        yield backend, gateway, gateway.add_release()
+        key = gateway.add_release()
+        for field in "X-Amzn-Oidc-Identity", "X-MS-Client-Principal-" + "a" * 40, "X.Consumer.Username":
+            assert gateway.send(key.request(fields=[(field, "spoofed"), ("x-own", "kept")])).status == 200
+            seen = backend.seen[-1]
+            assert seen.get("x-own") == "kept" and "spoofed" not in [value for _, value in seen.fields]

@@ -1,3 +1,4 @@
+import TestRounds
 import Testing
 
 @testable import CountersignReplay
@@ -57,12 +58,14 @@ import Testing
 
     @Test func randomBytes() {
         let alphabet = Array("+-:$*\r\n\r\n\r\n0123456789a".utf8) + [0xFF]
-        var random = SystemRandomNumberGenerator()
-        for _ in 0..<20_000 {
+        var random = seededRandom()
+        for _ in 0..<rounds(20_000) {
             var reader = RESPReader()
             for _ in 0..<4 {
                 reader.append(
-                    (0..<Int.random(in: 1...24, using: &random)).map { _ in alphabet.randomElement() ?? 0 })
+                    (0..<Int.random(in: 1...24, using: &random)).map { _ in
+                        alphabet.randomElement(using: &random) ?? 0
+                    })
                 do {
                     while try reader.next() != nil {}
                 } catch {

@@ -21,11 +21,9 @@ import Testing
 
     @Test(arguments: [
         "orders", "", "http://api.example.com/v2/x", "https://evil.example.com/v2/x",
-        "https://api.example.com:444/v2/x",
-        "https://api.example.com/v3/x", "https://api.example.com/v22/x",
-        "https://api.example.com@evil.example.com/v2/x",
-        "https://api.example.com/v2/../admin", "/../admin", "/%2E%2e/admin", "/a/./b", "/a b", "/ü", "/a#b",
-        "/a\r\nX: y", "//evil.example.com/../x",
+        "https://api.example.com:444/v2/x", "https://api.example.com/v3/x", "https://api.example.com/v22/x",
+        "https://api.example.com@evil.example.com/v2/x", "https://api.example.com/v2/../admin", "/../admin",
+        "/%2E%2e/admin", "/a/./b", "/a b", "/ü", "/a#b", "/a\r\nX: y", "//evil.example.com/../x",
     ])
     func isNotTaken(_ path: String) throws {
         let base = try BaseURL("https://api.example.com/v2", encryption: .required)

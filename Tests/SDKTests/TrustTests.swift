@@ -260,8 +260,7 @@ import Testing
 
     @Test(arguments: [
         ("exact", true), ("wild", true), ("reporting", false), ("other", false), ("system", false),
-        ("anything", false),
-        ("nameless", false), ("own key", true), ("all", true),
+        ("anything", false), ("nameless", false), ("own key", true), ("all", true),
     ])
     func isPinned(_ rule: String, _ expected: Bool) throws {
         let pins = try Trust.Policy.pins([Certificates.strange], backups: [TrustTests.stranger])

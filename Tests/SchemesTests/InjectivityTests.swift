@@ -1,6 +1,7 @@
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import TestRounds
 import Testing
 
 /// Two requests that differ in meaning never share a string to sign. Requests are drawn from so few words,
@@ -19,10 +20,10 @@ import Testing
     }
 
     private func search(_ scheme: any Scheme) throws -> (meanings: Int, collisions: [String]) {
-        var random = SystemRandomNumberGenerator()
+        var random = seededRandom()
         var meaningOf: [String: String] = [:]
         var collisions: [String] = []
-        for _ in 0..<20_000 {
+        for _ in 0..<rounds(20_000) {
             let draft = Draw.request(for: scheme.name, &random)
             var signed = draft
             try scheme.sign(&signed, as: Draw.credentials(), at: 1_800_000_000, nonce: "aaaaaaaaaaaaaaaa")

@@ -126,11 +126,9 @@ import Testing
 
     private static let lacksTable: [(change: String, lack: UnmetRequirements)] = [
         ("\"@method\"", .method), ("\"@authority\"", .authority), ("\"@path\"", .path),
-        ("\"@query\"", .query),
-        ("\"countersign-release\"", .release), ("\"content-digest\"", .contentDigest),
+        ("\"@query\"", .query), ("\"countersign-release\"", .release), ("\"content-digest\"", .contentDigest),
         ("\"content-type\"", .contentType), ("\"idempotency-key\"", .idempotencyKey),
-        (";created=1000", .created),
-        (";nonce=\"n\"", .nonce),
+        (";created=1000", .created), (";nonce=\"n\"", .nonce),
     ]
 
     private static let malformedTable: [(input: String, signature: String, code: Refusal.Code)] = [

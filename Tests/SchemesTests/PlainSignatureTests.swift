@@ -1,18 +1,20 @@
 import CountersignWire
+import TestRounds
 import Testing
 
 @testable import CountersignSchemes
 
 /// The quick ways to read Signature-Input and Signature read what the strict reader reads, or leave it to that.
 @Suite struct PlainSignatureTests {
-    @Test("100,000 values of Signature-Input, whole and altered, read alike with and without the quick way")
+    @Test("values of Signature-Input, whole and altered, read alike with and without the quick way")
     func signatureInput() throws {
-        var values = SignatureValues(seed: 17)
+        var values = SignatureValues(seed: testSeed())
         // The quick way has met lists before; the strict reader has met none.
         let part = SchemePartOf<SignatureInputBuffers>()
         let rules = [SignatureInput.SelectionRule.byTag, .labelled("app"), .tagged("countersign-device")]
+        let rounds = rounds(100_000)
         var taken = 0
-        for number in 0..<100_000 {
+        for number in 0..<rounds {
             let request = values.request()
             let rule = number % 4 < 2 ? rules[0] : rules[number % 4 - 1]
             let strictPart = SchemePartOf<SignatureInputBuffers>()
@@ -24,7 +26,7 @@ import Testing
             }
             if plain == nil { taken += 1 }
         }
-        #expect(taken > 10_000, "most values must not be refused")
+        #expect(taken > rounds / 10, "most values must not be refused")
     }
 
     /// Nil, or why it is refused.
@@ -42,9 +44,10 @@ import Testing
 
     @Test("values of Signature, whole and altered, are read alike with and without the quick way")
     func signature() throws {
-        var values = SignatureValues(seed: 18)
+        var values = SignatureValues(seed: testSeed())
+        let rounds = rounds(100_000)
         var taken = 0
-        for _ in 0..<100_000 {
+        for _ in 0..<rounds {
             let request = values.request()
             guard let field = request.fields.first(where: { $0.known == .signatureInput }) else { continue }
             let value = request.head[field.value.range]
@@ -65,7 +68,7 @@ import Testing
             }
             if quick.hasPrefix("[") { taken += 1 }
         }
-        #expect(taken > 10_000, "most values must not be refused")
+        #expect(taken > rounds / 10, "most values must not be refused")
     }
 
     /// The signature's bytes, or why there is none.

@@ -1,5 +1,6 @@
 import CountersignSeal
 import CountersignWire
+import TestRounds
 import Testing
 
 @testable import CountersignSchemes
@@ -8,10 +9,11 @@ import Testing
 @Suite struct SigV4SpellingTests {
     @Test("no two meanings share a spelling", arguments: ["execute-api", "s3"])
     func oneMeaning(_ service: String) throws {
-        var random = SystemRandomNumberGenerator()
+        var random = seededRandom()
         var meanings: [String: String] = [:]
         var spelled: [Int: Int] = [:]
-        for _ in 0..<20_000 {
+        let rounds = rounds(20_000)
+        for _ in 0..<rounds {
             let target = Draw.target(&random)
             let meaning = Draw.meaning(of: target, isExact: service == "s3")
             for (number, text) in try spellings(of: target, service).enumerated() {
@@ -22,9 +24,9 @@ import Testing
                 Issue.record("\(target): \(other) and \(meaning) are both spelled \(text)")
             }
         }
-        #expect(Set(meanings.values).count > 3_000)
+        #expect(Set(meanings.values).count > rounds / 10)
         #expect(
-            spelled[1, default: 0] > 1_000 && spelled[2, default: 0] > 1_000,
+            spelled[1, default: 0] > rounds / 20 && spelled[2, default: 0] > rounds / 20,
             "spellings seldom tried: \(spelled)")
     }
 
@@ -90,9 +92,7 @@ private enum Draw {
         ]
         let pairs = [
             "a=1", "a=2", "a=", "a", "b", "b=%31", "a=%31", "%61=1", "c=+", "c=%20", "c=%2B", "c=%2b", "a==",
-            "a=%3D",
-            "a%3D=",
-            "a%26b=1", "b=1", "d=:", "d=%3A", "d=%253A", "a-b=1", "a.=1",
+            "a=%3D", "a%3D=", "a%26b=1", "b=1", "d=:", "d=%3A", "d=%253A", "a-b=1", "a.=1",
         ]
         var path = ""
         for _ in 0..<Int.random(in: 1...3, using: &random) {

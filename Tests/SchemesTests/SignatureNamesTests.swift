@@ -23,16 +23,15 @@ import Testing
         ("app%5Fid=1&ran%64", true, nil),
         // A pair that no form reader takes ends the search for form-md5, not that for the others.
         ("&app_id=1&sign=1", false, nil), ("app_id=1&=2&sign=1", false, nil),
-        ("app_id=1&&sign=1", false, nil),
-        ("auth_signature=1", false, .authV1), ("&&auth_signature=1", false, .authV1),
-        ("%61%75%74%68%5f%73%69%67%6e%61%74%75%72%65=1", false, .authV1),
-        ("auth_key=1", false, nil), ("auth_key=1&auth_timestamp=2", false, .authV1),
-        ("auth_client_id=1&auth_version=2", false, .authV2),
+        ("app_id=1&&sign=1", false, nil), ("auth_signature=1", false, .authV1),
+        ("&&auth_signature=1", false, .authV1),
+        ("%61%75%74%68%5f%73%69%67%6e%61%74%75%72%65=1", false, .authV1), ("auth_key=1", false, nil),
+        ("auth_key=1&auth_timestamp=2", false, .authV1), ("auth_client_id=1&auth_version=2", false, .authV2),
         ("auth_client_id=1&auth_version=%32", false, .authV2),
         ("auth_client_id=1&auth_version=2x", false, .authV1),
         ("auth_client_id=1&auth_version", false, .authV1),
-        ("auth_key=1&auth_version=2&auth_version=2", false, .authV1),
-        ("auth_signaturex=1", false, nil), ("auth_signature_=1", false, nil), ("auth_signatur=1", false, nil),
+        ("auth_key=1&auth_version=2&auth_version=2", false, .authV1), ("auth_signaturex=1", false, nil),
+        ("auth_signature_=1", false, nil), ("auth_signatur=1", false, nil),
         ("auth_signature", false, .authV1), ("app_id=1&sign=1&auth_signature=1", true, .authV1),
     ]
 

@@ -14,18 +14,18 @@ import Testing
         arguments: [
             "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded", "x-forwarded-user",
             "x-forwarded-prefix", "x-forwarded-client-cert", "forwarded", "forwarded-for", "x-real-ip",
-            "x-client-ip",
-            "true-client-ip", "cf-connecting-ip", "x-original-url", "x-original-uri", "x-original-host",
-            "x-rewrite-url", "x-http-method-override", "x-http-method", "x-method-override", "x-host",
-            "front-end-https", "x-proxyuser-ip", "x-cluster-client-ip", "x-remote-user", "client-cert",
-            "proxy",
-            "ssl-client-verify", "x-ssl-client-s-dn", "x-arr-clientcert", "x-middleware-subrequest",
-            "x-ms-client-principal", "x-ms-client-principal-idp", "x-goog-authenticated-user-email",
-            "x-goog-iap-jwt-assertion", "x-amzn-oidc-data", "x-auth-request-email", "x-webauth-user",
-            "cf-access-jwt-assertion", "x-sendfile-type", "x-accel-mapping", "do-connecting-ip",
-            "x-nf-client-connection-ip", "x-vercel-forwarded-for", "https", "x-client-cert-dn",
-            "x-consumer-id",
+            "x-client-ip", "true-client-ip", "cf-connecting-ip", "x-original-url", "x-original-uri",
+            "x-original-host", "x-rewrite-url", "x-http-method-override", "x-http-method",
+            "x-method-override", "x-host", "front-end-https", "x-proxyuser-ip", "x-cluster-client-ip",
+            "x-remote-user", "client-cert", "proxy", "ssl-client-verify", "x-ssl-client-s-dn",
+            "x-arr-clientcert", "x-middleware-subrequest", "x-ms-client-principal",
+            "x-ms-client-principal-idp", "x-goog-authenticated-user-email", "x-goog-iap-jwt-assertion",
+            "x-amzn-oidc-data", "x-auth-request-email", "x-webauth-user", "cf-access-jwt-assertion",
+            "x-sendfile-type", "x-accel-mapping", "do-connecting-ip", "x-nf-client-connection-ip",
+            "x-vercel-forwarded-for", "https", "x-client-cert-dn", "x-consumer-id",
             "x-appengine-user-ip", "cf-access-" + String(repeating: "a", count: 60),
+            "x-amzn-oidc-identity", "x-ms-client-principal-id", "x-consumer-username", "x-appengine-cron",
+            "remote-user",
             // As a backend that writes `_` for what is no letter or digit reads them.
             "x_forwarded_for", "x.real.ip", "x-http_method~override", "x_original_url",
             "x-forwarded-" + String(repeating: "a", count: 60),
@@ -44,11 +44,10 @@ import Testing
         "other fields are not",
         arguments: [
             "host", "accept", "user-agent", "cookie", "via", "x-forward", "x-request-id", "x-user",
-            "x-original",
-            "x-real", "xforwardedfor", "x-http", "prox", "proxys", "from", "referer", "te", "x", "c", "",
-            "x-auth-version", "x-amz-date", "x-amzn-trace-id", "x-auth-token", "x-goog-api-key", "x-consumer",
-            "x-client-certificate", "x-accelerated", "x-", "x-ms-date", "cf-ray", "http", "host-id", "d",
-            "content-type", "countersign-release",
+            "x-original", "x-real", "xforwardedfor", "x-http", "prox", "proxys", "from", "referer", "te", "x",
+            "c", "", "x-auth-version", "x-amz-date", "x-amzn-trace-id", "x-auth-token", "x-goog-api-key",
+            "x-consumer", "x-client-certificate", "x-accelerated", "x-", "x-ms-date", "cf-ray", "http",
+            "host-id", "d", "content-type", "countersign-release",
         ])
     func kept(_ name: String) { #expect(!tells(name)) }
 
@@ -79,9 +78,8 @@ import Testing
         "which names the setting takes",
         arguments: [
             ("X-HTTP-Method-Override", ["x-http-method-override"]),
-            ("x-real-ip,true-client-ip", ["x-real-ip", "true-client-ip"]),
-            ("X-Forwarded-For", nil), ("forwarded", nil), ("x-request-id", nil), ("", nil),
-            ("x-real-ip,", nil),
+            ("x-real-ip,true-client-ip", ["x-real-ip", "true-client-ip"]), ("X-Forwarded-For", nil),
+            ("forwarded", nil), ("x-request-id", nil), ("", nil), ("x-real-ip,", nil),
         ] as [(String, [String]?)])
     func setting(_ row: (text: String, names: [String]?)) throws {
         let setting = try #require(Setting.all.first { $0.name == "forward-caller-fields" })

@@ -53,9 +53,8 @@ import Testing
             ("large", { _ = try $0.integer("large") }),
             ("number", { _ = try $0.integer("number", in: 0...6) }),
             ("short", { _ = try $0.bytes("short", count: 3) }),
-            ("short", { _ = try $0.bytes("short", upTo: 1) }),
-            ("odd", { _ = try $0.bytes("odd", count: 1) }), ("list", { _ = try $0.members("list") }),
-            ("text", { _ = try $0.secret("text", upTo: 0) }),
+            ("short", { _ = try $0.bytes("short", upTo: 1) }), ("odd", { _ = try $0.bytes("odd", count: 1) }),
+            ("list", { _ = try $0.members("list") }), ("text", { _ = try $0.secret("text", upTo: 0) }),
         ]
         for (name, read) in refused {
             let refusal = #expect(throws: Refusal.self) { try read(body) }

@@ -137,8 +137,7 @@ import Testing
         "seconds have the digits that they need",
         arguments: [
             (100_000, "0.0001"), (2_500_000, "0.0025"), (1_000_000_000, "1.0"),
-            (60_000_000_001, "60.000000001"),
-            (0, "0.0"),
+            (60_000_000_001, "60.000000001"), (0, "0.0"),
         ] as [(UInt64, String)])
     func seconds(_ nanoseconds: UInt64, text: String) {
         #expect(PrometheusExposition.seconds(nanoseconds) == text)

@@ -26,8 +26,7 @@ struct RateCounterTests {
         "how many of ten requests at once, and after how long one more",
         arguments: [
             ("3/second", 3, 1.0 / 3), ("1/minute", 1, 60), ("60/minute,burst=2", 2, 1),
-            ("2/second,burst=9", 9, 0.5),
-            ("1/day", 1, 86_400), ("1000/second,burst=1", 1, 0.001),
+            ("2/second,burst=9", 9, 0.5), ("1/day", 1, 86_400), ("1000/second,burst=1", 1, 0.001),
         ] as [(String, Int, Double)])
     func bucket(rate: String, atOnce: Int, refill: Double) throws {
         let counts = [try count(rate)]

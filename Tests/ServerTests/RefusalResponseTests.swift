@@ -54,9 +54,8 @@ import Testing
             refusal, dialect: .problem, disclosure: .code, event: event, now: 1_000)
         let rest: [(name: String, value: JSONValue)] = [
             ("done_status", 409), ("update_url", "https://a.example/\""), ("reason", "revoked"), ("at", 5),
-            ("by", "phone"),
-            ("work", ["challenge": "AQID", "puzzles": 4, "hashes": 5, "expires": 6]), ("counter", 1),
-            ("epoch", 2), ("transcript", "CQ"),
+            ("by", "phone"), ("work", ["challenge": "AQID", "puzzles": 4, "hashes": 5, "expires": 6]),
+            ("counter", 1), ("epoch", 2), ("transcript", "CQ"),
         ]
         #expect(
             String(decoding: response.body, as: UTF8.self)

@@ -9,10 +9,8 @@ import Testing
     @Test(arguments: [
         "0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.16.0.1", "172.31.255.255",
         "192.168.1.1", "198.18.0.1", "203.0.113.1", "224.0.0.1", "255.255.255.255", "::", "::1",
-        "::ffff:127.0.0.1",
-        "::ffff:10.0.0.1", "64:ff9b::7f00:1", "fc00::1", "fd12::1", "fe80::1", "fec0::1", "ff02::1",
-        "2001:db8::1",
-        "2001:0:7f00:1::", "2002:7f00:1::", "4000::1", "100::1",
+        "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "fc00::1", "fd12::1", "fe80::1", "fec0::1",
+        "ff02::1", "2001:db8::1", "2001:0:7f00:1::", "2002:7f00:1::", "4000::1", "100::1",
     ])
     func anAddressOfAnInnerNetworkIsNotPublic(text: String) throws {
         #expect(!WebhookAddress.isPublic(try #require(NetworkAddress(text: text))))
@@ -38,9 +36,8 @@ import Testing
 
     @Test(arguments: [
         "http://a.example/", "https://", "https:///x", "https://u:p@a.example/", "https://a.example/#f",
-        "ftp://a.example/",
-        "https://a.example:0/", "https://a.example:99999/", "https://a example/", "https://a.example/\u{e9}",
-        "",
+        "ftp://a.example/", "https://a.example:0/", "https://a.example:99999/", "https://a example/",
+        "https://a.example/\u{e9}", "",
     ])
     func otherTextsAreNoURLs(text: String) {
         #expect(throws: OperationalError.self) { try WebhookURL(text) }

@@ -30,14 +30,7 @@ class AttackedGateway(Gateway):
     """One loop, so that an attack that blocks the loop blocks the server. `prefix` is a command that runs
     it, such as `taskset`."""
 
-    def __init__(
-        self,
-        folder: pathlib.Path,
-        attack: Attack,
-        is_tls: bool,
-        *options: object,
-        prefix: tuple[str, ...] = (),
-    ):
+    def __init__(self, folder: pathlib.Path, attack: Attack, is_tls: bool, *options: object, prefix: tuple[str, ...] = ()):
         self.admin_port = free_port()
         super().__init__(
             folder,
@@ -52,9 +45,7 @@ class AttackedGateway(Gateway):
             *attack.options,
             *options,
         )
-        limits = (
-            ("prlimit", f"--nofile={attack.descriptors}:{attack.descriptors}") if attack.descriptors else ()
-        )
+        limits = ("prlimit", f"--nofile={attack.descriptors}:{attack.descriptors}") if attack.descriptors else ()
         self.attack, self.wrapper = attack, (*prefix, *limits)
 
     def command(self, *options: object) -> list[str]:
@@ -116,18 +107,13 @@ class AttackedGateway(Gateway):
             self.process.stdout.close()
 
 
-def measure(
-    attack: Attack, gateway: AttackedGateway, seconds: int, folder: pathlib.Path, places: Places = Places()
-) -> dict:
+def measure(attack: Attack, gateway: AttackedGateway, seconds: int, folder: pathlib.Path, places: Places = Places()) -> dict:
     """Measures the service that the ordinary client and the administrators get during the attack, and the
     attack's cost. The server is told to stop before the attack ends."""
     target, before, log_before = gateway.target(), gateway.rss(), gateway.log_path.stat().st_size
     requests = ordinary_requests(target.pairs.get(attack.pair, target.key), RATE * seconds)
     health = [b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"] * ADMIN_RATE * seconds
-    patience, row = seconds * 2 + 60, {
-        "attack": attack.name,
-        "transport": "tls" if gateway.is_tls else "plain",
-    }
+    patience, row = seconds * 2 + 60, {"attack": attack.name, "transport": "tls" if gateway.is_tls else "plain"}
     with Attackers(attack, target, folder, seconds * 3 + 60, places.attackers) as attackers:
         time.sleep(0.5)
         admin = Probe(
@@ -142,11 +128,7 @@ def measure(
             address="127.0.0.1",
         )
         probe = Probe(target.port, gateway.is_tls, requests, folder / "probe", RATE, prefix=places.client)
-        row |= {
-            "gateway": probe.result(patience),
-            "admin": admin.result(patience),
-            "died": gateway.process.poll(),
-        }
+        row |= {"gateway": probe.result(patience), "admin": admin.result(patience), "died": gateway.process.poll()}
         row |= {
             "grown_mib": 0.0 if row["died"] is not None else round((gateway.most_rss() - before) / 2**20, 1),
             "log_bytes": gateway.log_path.stat().st_size - log_before,
@@ -161,11 +143,7 @@ def measure(
 def failures(row: dict, attack: Attack) -> list[str]:
     """Asserts what must hold on any machine, however busy; the times are judged elsewhere."""
     ours, did = row["gateway"], row["attackers"]
-    found = [
-        f"the attack did not run: {name} {did[name]}"
-        for name, least in attack.least.items()
-        if did[name] < least
-    ]
+    found = [f"the attack did not run: {name} {did[name]}" for name, least in attack.least.items() if did[name] < least]
     if ours["errors"]:
         found.append(f"{ours['errors']} of {ours['requests']} failed: {ours['first_errors'][0]}")
     if row["admin"]["errors"]:

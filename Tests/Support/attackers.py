@@ -104,9 +104,7 @@ def write_records(path: pathlib.Path, records: list[bytes]) -> pathlib.Path:
 class Attackers:
     """The running processes of an attack; `stop` returns what they achieved together."""
 
-    def __init__(
-        self, attack: Attack, target: Target, folder: pathlib.Path, seconds: int, prefix: tuple[str, ...] = ()
-    ):
+    def __init__(self, attack: Attack, target: Target, folder: pathlib.Path, seconds: int, prefix: tuple[str, ...] = ()):
         self.processes = []
         for index, flood in enumerate(attack.floods):
             command = [
@@ -147,9 +145,7 @@ class Attackers:
             text, _ = process.communicate(timeout=10)
             assert process.returncode == 0, f"an attacker ended with {process.returncode}: {text}"
             for name, value in json.loads(text).items():
-                total[name] = (
-                    max(total.get(name, 0), value) if name == "seconds" else total.get(name, 0) + value
-                )
+                total[name] = max(total.get(name, 0), value) if name == "seconds" else total.get(name, 0) + value
         return total
 
 

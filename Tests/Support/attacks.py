@@ -13,9 +13,7 @@ FORM = "application/x-www-form-urlencoded"
 LEGACY = "message-signatures,sigv4,form-md5,auth-v1,auth-v2,auth-v4"
 
 
-def head(
-    target: Target, method: str = "GET", *fields: str, host: str | None = None, path: str = "/"
-) -> bytes:
+def head(target: Target, method: str = "GET", *fields: str, host: str | None = None, path: str = "/") -> bytes:
     lines = [f"{method} {path} HTTP/1.1", f"Host: {host or target.authority}", *fields]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
@@ -25,9 +23,7 @@ def form(body: bytes, host: str | None = None) -> Callable[[Target], list[bytes]
 
     def make(target: Target) -> list[bytes]:
         whole = body.replace(b"KEY", target.form_key.encode())
-        return [
-            head(target, "POST", f"Content-Type: {FORM}", f"Content-Length: {len(whole)}", host=host) + whole
-        ]
+        return [head(target, "POST", f"Content-Type: {FORM}", f"Content-Length: {len(whole)}", host=host) + whole]
 
     return make
 
@@ -46,9 +42,7 @@ def unfinished_form(target: Target) -> list[bytes]:
 
 def unfinished_claimed_body(target: Target) -> list[bytes]:
     """The same under the id of an existing key, with a signature that does not verify."""
-    signed = target.key.head(
-        "POST", "/", body_digest="sha-256=:" + "A" * 43 + "=:", length="Content-Length: 1048576"
-    )
+    signed = target.key.head("POST", "/", body_digest="sha-256=:" + "A" * 43 + "=:", length="Content-Length: 1048576")
     return [without_signature(signed) + bytes(1 << 20)[:-1]]
 
 
@@ -59,11 +53,7 @@ def without_signature(signed: bytes) -> bytes:
 
 
 def tiny_chunks(target: Target) -> list[bytes]:
-    return [
-        head(target, "POST", f"Content-Type: {FORM}", "Transfer-Encoding: chunked")
-        + b"1\r\na\r\n" * 200_000
-        + b"0\r\n\r\n"
-    ]
+    return [head(target, "POST", f"Content-Type: {FORM}", "Transfer-Encoding: chunked") + b"1\r\na\r\n" * 200_000 + b"0\r\n\r\n"]
 
 
 def many_fields(target: Target) -> list[bytes]:
@@ -111,12 +101,7 @@ EVERY = {"schemes": LEGACY}
 PAIRS = ("rsa-pss-sha512", "ecdsa-p256-sha256", "ecdsa-p384-sha384", "ed25519")
 
 ATTACKS = [
-    Attack(
-        "form",
-        "unsigned forms of 1 MiB, `a&a&…`",
-        (Flood(form(b"a&" * (1 << 19)), "", 4),),
-        {"sent_bytes": 1_000_000},
-    ),
+    Attack("form", "unsigned forms of 1 MiB, `a&a&…`", (Flood(form(b"a&" * (1 << 19)), "", 4),), {"sent_bytes": 1_000_000}),
     Attack(
         "form-host",
         "the same to a host that is not ours",
@@ -140,11 +125,7 @@ ATTACKS = [
     Attack(
         "form-claimed",
         "forms of 1 MiB that claim a form-md5 key",
-        (
-            Flood(
-                form(b"app_id=KEY&rand=1&timestamp=2026-01-01&sign=" + b"0" * 32 + b"&a" * (1 << 18)), "", 4
-            ),
-        ),
+        (Flood(form(b"app_id=KEY&rand=1&timestamp=2026-01-01&sign=" + b"0" * 32 + b"&a" * (1 << 18)), "", 4),),
         {"sent_bytes": 1_000_000},
         policy=EVERY,
     ),
@@ -161,12 +142,7 @@ ATTACKS = [
         (Flood(UNSIGNED, "--window 0 --read-rate 0", 20, 1000),),
         {"sent_bytes": 100_000},
     ),
-    Attack(
-        "pipeline-head",
-        "pipelined HEAD",
-        (Flood(plain(1000, "HEAD"), "--window 0 --head", 4, 1000),),
-        {"answers": 500},
-    ),
+    Attack("pipeline-head", "pipelined HEAD", (Flood(plain(1000, "HEAD"), "--window 0 --head", 4, 1000),), {"answers": 500}),
     Attack(
         "pipeline-addresses",
         "a hundred addresses that pipeline",
@@ -233,15 +209,8 @@ ATTACKS = [
         descriptors=256,
         has_nginx=False,
     ),
-    Attack(
-        "refused",
-        "refused requests on one connection: what grows is the log",
-        (Flood(plain(1), "", 1),),
-        {"answers": 500},
-    ),
-    Attack(
-        "heads", "heads of 16 KiB with 96 fields", (Flood(many_fields, "--window 0", 4, 4),), {"answers": 100}
-    ),
+    Attack("refused", "refused requests on one connection: what grows is the log", (Flood(plain(1), "", 1),), {"answers": 500}),
+    Attack("heads", "heads of 16 KiB with 96 fields", (Flood(many_fields, "--window 0", 4, 4),), {"answers": 100}),
     Attack(
         "connections",
         "a connection for each request, 1,000 side by side",

@@ -2,23 +2,21 @@
 
 import base64
 import json
-import os
 import pathlib
 
 from backend import Backend
-from gateway import BINARY, Gateway
+from gateway import Gateway
 from l5_client import OldClient, kept
 from person import Person
+from products import BREAKABLE
 from signing import ReleaseKey
 from unsealing import ROOT, request_key, vault
 
-DEBUG = os.environ.get("COUNTERSIGN_DEBUG_BINARY")
-
 
 class Breakable(Gateway):
-    """Of a debug build, over plain HTTP, with the app `demo` and a release in front of a backend."""
+    """Over plain HTTP, with the app `demo` and a release in front of a backend; with or without the fault, of the program that can have one."""
 
-    binary = DEBUG or BINARY
+    binary = BREAKABLE
 
     def __init__(self, folder: pathlib.Path, backend: Backend, *options: object):
         super().__init__(folder, "--tls", "off", "--upstream", backend.url, *options)

@@ -31,7 +31,7 @@ class Run:
     """One cluster, its clients, and faults one after the other."""
 
     def __init__(self, seed: str, seconds: float, *, faults: list[str | Injection] | None = None, nodes: int = 3,
-                 options: dict[int, list[str]] | None = None, binary: str = BINARY, note: Callable[[str], None] = print,
+                 options: dict[int, list[str]] | None = None, note: Callable[[str], None] = print,
                  most_stop: float = 20, keeps_evidence: bool = False, replay: str = "redis"):
         self.seconds, self.faults, self.note, self.most_stop, self.keeps_evidence = seconds, faults, note, most_stop, keeps_evidence
         self.random = random.Random(seed)
@@ -40,7 +40,7 @@ class Run:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-chaos-", dir="/tmp"))
         # PostgreSQL's user goes through it.
         self.folder.chmod(0o755)
-        self.cluster = ChaosCluster(self.folder, nodes, options or {}, binary, replay)
+        self.cluster = ChaosCluster(self.folder, nodes, options or {}, replay)
         self.for_clients = (self.cluster, self.history, self.is_over, seed)
         # Until when signatures are refused by design.
         self.floor = 0.0

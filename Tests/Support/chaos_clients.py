@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from bearer import DEVICE, PREFIX
 from chaos_cluster import ChaosCluster, ChaosNode
 from history import LOST, OK, History
+from products import BINARY
 from signing import ReleaseKey, decode_secret
 from wire import Answer, Closed, Connection
 
@@ -126,7 +127,7 @@ class Client(threading.Thread):
         """An administrator's command with a node's data folder and links; what it prints, or None if it failed. The subject is the one
         that is named, or the release's that it prints."""
         begun = time.monotonic()
-        done = subprocess.run([self.cluster.binary, *arguments], input=stdin, text=True, capture_output=True, check=False, timeout=60,
+        done = subprocess.run([BINARY, *arguments], input=stdin, text=True, capture_output=True, check=False, timeout=60,
                               env={**os.environ, **node.environment})
         if not subject and done.returncode == 0:
             subject = json.loads(done.stdout)["key_id"]

@@ -16,7 +16,7 @@ import urllib.request
 from backend import Backend
 from link import Link
 from ports import free_port
-from products import BINARY, ROOT
+from products import BINARY, ROOT, serving
 from signing import ReleaseKey
 
 os.environ["COUNTERSIGN"] = BINARY
@@ -46,7 +46,7 @@ class ChaosNode(example.Node):
 
     def start(self) -> None:
         self.cluster.begin(
-            self.name, self.cluster.binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}",
+            self.name, serving(self.options), "serve", "--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}",
             "--authority", self.cluster.authority, "--upstream", self.cluster.backend.url, "--workers", 1, "--outage", f"grace:{LEASE}",
             "--login-account", "100000/1s", "--login-address", "100000/1s", *self.options, environment=self.environment)
 
@@ -65,9 +65,9 @@ class ChaosNode(example.Node):
 class ChaosCluster(example.Cluster):
     """`replay` is the replay guard's server, "redis" or "postgres", and `options` are more options of `serve`, of a node by its number."""
 
-    def __init__(self, folder: pathlib.Path, nodes: int, options: dict[int, list[str]], binary: str, replay: str = "redis"):
+    def __init__(self, folder: pathlib.Path, nodes: int, options: dict[int, list[str]], replay: str = "redis"):
         super().__init__(folder, 0, free_port())
-        self.binary, self.replay_server = binary, replay
+        self.replay_server = replay
         self.options, self.backend = options, Backend()
         self.authority = f"{example.AUTHORITY}:{self.port}"
         self.nodes = [ChaosNode(self, number) for number in range(nodes)]

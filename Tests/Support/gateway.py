@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from ports import free_port
-from products import BINARY, ROOT
+from products import BINARY, ROOT, serving
 from signing import ReleaseKey
 from wire import Answer, Connection
 
@@ -29,8 +29,6 @@ def run(*arguments: object, stdin: bytes | str = b"", environment: dict[str, str
 class Gateway:
     """A data folder, and the server that runs on it."""
 
-    binary = BINARY
-
     def __init__(self, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None,
                  certificate: pathlib.Path | None = None):
         self.certificate = certificate
@@ -43,6 +41,10 @@ class Gateway:
         self.context: ssl.SSLContext | None = None
         # How to run a command where the server runs, if it was started in a mount namespace of its own.
         self.inside: tuple[str, ...] = ()
+
+    @property
+    def binary(self) -> str:
+        return serving(self.options)
 
     def command(self, *options: object) -> list[str]:
         return [self.binary, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--admin", "off",

@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from products import BREAKABLE
+
 NO_SKIPS = os.environ.get("COUNTERSIGN_NO_SKIPS") == "1"
 MACHINE = "not on this machine: "
 
@@ -18,6 +20,10 @@ def programs(*names: str) -> pytest.MarkDecorator:
 
 def machine(is_there: bool, what: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not is_there, reason=MACHINE + what)
+
+
+# For tests that plant a fault.
+breakable = pytest.mark.skipif(not os.access(BREAKABLE, os.X_OK), reason="no program with planted faults: swift build makes it")
 
 
 def missing(*names: str) -> str | None:

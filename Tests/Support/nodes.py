@@ -1,7 +1,6 @@
 """Several gateways over one PostgreSQL database, each with a data folder of its own, as on machines of their own."""
 
 import json
-import os
 import pathlib
 import subprocess
 import time
@@ -9,19 +8,16 @@ import urllib.error
 import urllib.request
 
 from bearer import DEVICE, PREFIX, bearing
-from gateway import BINARY, Gateway
+from gateway import Gateway
 from ports import free_port
 from signing import ReleaseKey
 from wire import Answer, Connection
 
-DEBUG = os.environ.get("COUNTERSIGN_DEBUG_BINARY")
 # The host that requests name: whatever node they reach.
 HOST = "shop.example"
 
 
 class Node(Gateway):
-    binary = DEBUG or BINARY
-
     def __init__(self, folder: pathlib.Path, store: str, *options: object, environment: dict[str, str] | None = None):
         self.admin_port = free_port()
         self.is_tls_wanted = "--tls" not in options

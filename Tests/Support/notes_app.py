@@ -12,9 +12,9 @@ import threading
 import time
 
 from gateway import ROOT, Gateway
-from products import product
+from products import NOTES
 
-PROGRAM = product("notes")
+PROGRAM = NOTES
 
 
 class NotesBackend:

@@ -83,9 +83,7 @@ class Proxy:
         path = self.folder / "configuration"
         path.write_text(self.configuration())
         with open(self.folder / "output", "wb") as output:
-            self.process = subprocess.Popen(
-                self.command(path), stdin=subprocess.DEVNULL, stdout=output, stderr=output
-            )
+            self.process = subprocess.Popen(self.command(path), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         deadline = time.monotonic() + 15
         while True:
             try:
@@ -229,10 +227,7 @@ def requests_in(data: bytes) -> tuple[int, int]:
     """How many requests each of the two parsers finds in what a backend was sent on one connection."""
     tools = HTTPTools()
     # It knows methods by name only.
-    assert tools.judge(re.sub(rb"(^|\r\n\r\n)(FOO|QUERY) ", rb"\1GET ", data), 0) in (
-        "accepts",
-        "waits",
-    ), data[:200]
+    assert tools.judge(re.sub(rb"(^|\r\n\r\n)(FOO|QUERY) ", rb"\1GET ", data), 0) in ("accepts", "waits"), data[:200]
     connection, count = h11.Connection(h11.SERVER), 0
     connection.receive_data(data)
     while (event := connection.next_event()) is not h11.NEED_DATA:

@@ -4,22 +4,14 @@ Usage: unit.py FOLDER, with the build folder. The file is FOLDER/unit.xml. The t
 connections, which wait for servers more than they compute, have a process of their own: in one process they would
 occupy the threads that the others compute on. `swift test` is not used, because it locks the build folder, so that
 a second one waits for the first.
-
-With COUNTERSIGN_RETRY=1, as in CI, the suites with a failed test run once more, and what failed the first time is
-printed as flaky. If a process ended otherwise than by failed tests, as by a sanitizer's report or a trap, nothing runs
-again.
 """
 
-import os
 import pathlib
-import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
 WAITING = r"^(PostgreSQL|Replay|SQLite|HTTP)Tests\."
-# The statuses of a process that came to its end: without and with failed tests.
-ENDED = {0, 1}
 
 
 def begin(build: str, report: str, options: list[str]) -> subprocess.Popen[str]:
@@ -51,29 +43,13 @@ def write(build: str, found: list[ET.Element]) -> None:
     ET.ElementTree(root).write(pathlib.Path(build, "unit.xml"), encoding="utf-8", xml_declaration=True)
 
 
-def named(case: ET.Element) -> str:
-    return f"{case.get('classname', '')}/{case.get('name', '')}"
-
-
 def main(build: str) -> int:
     processes = {
         "unit-waiting": begin(build, "unit-waiting", ["--filter", WAITING]),
         "unit-computing": begin(build, "unit-computing", ["--skip", WAITING]),
     }
     statuses = {report: process.wait() for report, process in processes.items()}
-    found = [case for report in processes for case in cases(build, report)]
-    failed = [case for case in found if case.find("failure") is not None]
-    ended = set(statuses.values()) <= ENDED and all(cases(build, report) for report in processes)
-    if failed and ended and os.environ.get("COUNTERSIGN_RETRY"):
-        for case in failed:
-            print(f"flaky: unit: {named(case)}")
-        suites = sorted({case.get("classname", "") for case in failed})
-        print(f"unit: runs once more: {' '.join(suites)}")
-        pattern = "^(" + "|".join(map(re.escape, suites)) + ")/"
-        statuses = {"unit-again": begin(build, "unit-again", ["--filter", pattern]).wait()}
-        again = cases(build, "unit-again")
-        found = [case for case in found if named(case) not in set(map(named, again))] + again
-    write(build, found)
+    write(build, [case for report in processes for case in cases(build, report)])
     for report, status in statuses.items():
         lines = log(build, report).splitlines()
         if status:
@@ -81,7 +57,7 @@ def main(build: str) -> int:
             print("\n".join(lines[-120:]))
         print("\n".join(line for line in lines if line.startswith("measured") or "Test run with" in line))
     # A process without results failed too. What a signal ended has a negative status.
-    return max(map(abs, statuses.values())) or int(not ended)
+    return max(map(abs, statuses.values())) or int(not all(cases(build, report) for report in processes))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Vaults and what they stand on: `vault-driver`, a TPM in software, a keyring on a bus of its own."""
+"""Vaults and what they stand on: `test-peers vault`, a TPM in software, a keyring on a bus of its own."""
 
 import os
 import pathlib
@@ -7,15 +7,15 @@ import subprocess
 import time
 import typing
 
-from products import product
+from products import peer
 
-DRIVER = product("vault-driver")
+DRIVER = peer("vault")
 # Without the keyring of the user who runs the tests.
 BARE = {name: value for name, value in os.environ.items() if not name.startswith(("DBUS_", "VAULT_"))} | {"DISPLAY": ""}
 
 
 def start(back_end: str, folder: pathlib.Path, *words: str, prefix: tuple[str, ...] = (), **variables: str) -> subprocess.Popen:
-    return subprocess.Popen([*prefix, DRIVER, back_end, str(folder), *words], env=BARE | variables, text=True,
+    return subprocess.Popen([*prefix, *DRIVER, back_end, str(folder), *words], env=BARE | variables, text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 

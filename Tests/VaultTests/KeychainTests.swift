@@ -7,8 +7,7 @@ import Testing
     /// Source: Security/SecBase.h.
     @Test(arguments: [
         (-25_300, "absent"), (-25_308, "locked"), (-25_293, "locked"), (-25_291, "locked"),
-        (-34_018, "failed"),
-        (-50, "failed"), (-26_275, "failed"), (0, "failed"),
+        (-34_018, "failed"), (-50, "failed"), (-26_275, "failed"), (0, "failed"),
     ]) func aStatusWithoutBytesMeans(_ status: Int, _ expected: String) {
         #expect(kind(KeychainStatus.readResult((Int32(status), nil))) == expected)
     }

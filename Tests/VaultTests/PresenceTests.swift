@@ -45,10 +45,9 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
     /// Every code that the system has, and two that it does not have yet.
     @Test(arguments: [
         (-1, PresenceStep.retry), (-2, .loginPage), (-3, .loginPage), (-4, .loginPage), (-5, .loginPage),
-        (-6, .loginPage), (-128, .loginPage),
-        (-7, .loginPage), (-8, .passcodeOrPassword), (-9, .passcodeOrPassword), (-10, .passcodeOrPassword),
-        (-11, .passcodeOrPassword), (-1004, .passcodeOrPassword), (0, .passcodeOrPassword),
-        (1, .passcodeOrPassword),
+        (-6, .loginPage), (-128, .loginPage), (-7, .loginPage), (-8, .passcodeOrPassword),
+        (-9, .passcodeOrPassword), (-10, .passcodeOrPassword), (-11, .passcodeOrPassword),
+        (-1004, .passcodeOrPassword), (0, .passcodeOrPassword), (1, .passcodeOrPassword),
         (-25_293, .passcodeOrPassword), (.min, .passcodeOrPassword), (.max, .passcodeOrPassword),
     ]) func aCodeLeadsTo(_ code: Int, _ step: PresenceStep) {
         #expect(LocalAuthenticationCode.step(code) == step)

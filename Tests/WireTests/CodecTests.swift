@@ -1,4 +1,5 @@
 import CountersignWire
+import TestRounds
 import Testing
 
 @Suite struct CodecTests {
@@ -91,9 +92,9 @@ import Testing
 
     @Test("forms, read by blocks and by bytes")
     func formBlocks() {
-        var random = SplitMix64(seed: 20_261_128)
+        var random = seededRandom()
         let alphabet = Array("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabcdefgh0=&%+".utf8) + [0, 0xFF]
-        for _ in 0..<20_000 {
+        for _ in 0..<rounds(20_000) {
             let length = Int(random.next() % 90)
             let text = (0..<length).map { _ in alphabet[Int(random.next() % UInt64(alphabet.count))] }
             var reader = Form.Reader()
@@ -115,8 +116,8 @@ import Testing
 
     @Test("quoted text and Base64, by blocks and by bytes")
     func structuredFieldBlocks() {
-        var random = SplitMix64(seed: 20_261_128)
-        for _ in 0..<20_000 {
+        var random = seededRandom()
+        for _ in 0..<rounds(20_000) {
             let length = Int(random.next() % 70)
             let most: UInt64 = random.next() % 3 == 0 ? 256 : 96
             let text = (0..<length).map { _ in UInt8(truncatingIfNeeded: 32 + random.next() % most) }
@@ -153,9 +154,8 @@ import Testing
     private static let base64Table: [(text: String, bytes: String?)] = [
         ("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob"), ("Zm9vYmE=", "fooba"),
         ("Zm9vYmFy", "foobar"), ("Zg", nil), ("Zg=", nil), ("Zg===", nil), ("Zh==", nil), ("Zm9=", nil),
-        ("Z", nil),
-        ("Zm9v\n", nil), ("Zm 9v", nil), ("Zm-v", nil), ("====", nil), ("=", nil), ("Zg==Zg==", nil),
-        ("Zm9v====", nil),
+        ("Z", nil), ("Zm9v\n", nil), ("Zm 9v", nil), ("Zm-v", nil), ("====", nil), ("=", nil),
+        ("Zg==Zg==", nil), ("Zm9v====", nil),
     ]
 
     private static let base64URLTable: [(text: String, bytes: [UInt8]?)] = [
@@ -169,10 +169,8 @@ import Testing
     private static let formsTable: [(text: String, pairs: [[String]]?)] = [
         ("", []), ("a=1", [["a", "1"]]), ("a=1&b=2", [["a", "1"], ["b", "2"]]), ("a", [["a", ""]]),
         ("a&b", [["a", ""], ["b", ""]]), ("a=", [["a", ""]]), ("a=b=c", [["a", "b=c"]]),
-        ("a=+b%2B", [["a", " b+"]]),
-        ("%61=%C3%BC", [["a", "ü"]]), ("a=1&", nil), ("&a=1", nil), ("a=1&&b=2", nil), ("=1", nil),
-        ("&", nil),
-        ("a=%", nil), ("a=%4", nil), ("a=%4&b=1", nil), ("a=%4g", nil), ("a=%00", nil), ("a=\0", nil),
-        ("a%00=1", nil),
+        ("a=+b%2B", [["a", " b+"]]), ("%61=%C3%BC", [["a", "ü"]]), ("a=1&", nil), ("&a=1", nil),
+        ("a=1&&b=2", nil), ("=1", nil), ("&", nil), ("a=%", nil), ("a=%4", nil), ("a=%4&b=1", nil),
+        ("a=%4g", nil), ("a=%00", nil), ("a=\0", nil), ("a%00=1", nil),
     ]
 }

@@ -1,4 +1,5 @@
 import CountersignWire
+import TestRounds
 import Testing
 
 @Suite struct JSONTests {
@@ -17,12 +18,10 @@ import Testing
         "what is not JSON is refused at its place",
         arguments: [
             ("", 0), ("nul", 0), ("01", 1), ("1.", 2), ("-", 1), ("+1", 0), ("1e", 2), (".5", 0), ("NaN", 0),
-            ("'a'", 0),
-            ("[1,]", 3), ("[1 2]", 3), ("{\"a\":1,}", 7), ("{a:1}", 1), ("{\"a\" 1}", 5), ("\"a", 2),
-            ("\"\u{1}\"", 1),
-            (#""\x""#, 2), (#""\u12g4""#, 5), (#""\ud800""#, 7), (#""\ud800\u0041""#, 13), (#""\udc00""#, 3),
-            ("1 2", 2),
-            ("// c\n1", 0), ("\u{FEFF}1", 0), ("[", 1), ("{\"a\":", 5),
+            ("'a'", 0), ("[1,]", 3), ("[1 2]", 3), ("{\"a\":1,}", 7), ("{a:1}", 1), ("{\"a\" 1}", 5),
+            ("\"a", 2), ("\"\u{1}\"", 1), (#""\x""#, 2), (#""\u12g4""#, 5), (#""\ud800""#, 7),
+            (#""\ud800\u0041""#, 13), (#""\udc00""#, 3), ("1 2", 2), ("// c\n1", 0), ("\u{FEFF}1", 0),
+            ("[", 1), ("{\"a\":", 5),
         ])
     func refuses(_ row: (text: String, offset: Int)) {
         let error = #expect(throws: ParseError.self) { try JSONReader.read(Array(row.text.utf8)) }
@@ -83,8 +82,7 @@ import Testing
         "whole numbers, in their range",
         arguments: [
             ("0", 0), ("-3", -3), ("10", 10), ("11", nil), ("-4", nil), ("1.0", nil), ("1e0", nil),
-            ("true", nil),
-            ("99999999999999999999", nil), ("-9223372036854775808", nil),
+            ("true", nil), ("99999999999999999999", nil), ("-9223372036854775808", nil),
         ])
     func integers(_ row: (text: String, value: Int?)) throws {
         let document = try JSONReader.read(Array(row.text.utf8))
@@ -95,8 +93,7 @@ import Testing
         "comments, where they are asked for",
         arguments: [
             ("// a\n{/* b */\"k\"/**/:/***/1 // c\n}// end", true), ("/* open", false), ("/", false),
-            ("1 /", false),
-            ("/*/", false),
+            ("1 /", false), ("/*/", false),
         ])
     func comments(_ row: (text: String, isGood: Bool)) {
         let document = try? JSONReader.read(Array(row.text.utf8), dialect: .comments)
@@ -105,14 +102,13 @@ import Testing
 
     /// Total: no input traps, and what is read once is read again from its own bytes.
     @Test func survivesAnything() {
-        var random = SystemRandomNumberGenerator()
+        var random = seededRandom()
         let pieces = [
             "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u", "d800", "1", "-", ".", "e", "true", "null", "/",
-            "*", " ",
-            "\u{E9}",
+            "*", " ", "\u{E9}",
         ]
         var accepted = 0
-        for _ in 0..<20_000 {
+        for _ in 0..<rounds(20_000) {
             var bytes = (0..<Int.random(in: 0..<12, using: &random)).flatMap { _ in
                 Array((pieces.randomElement(using: &random) ?? "").utf8)
             }
@@ -131,9 +127,7 @@ import Testing
 @Suite struct JSONWriterTests {
     static let table: [(value: JSONValue, text: String)] = [
         (.null, "null"), (.decimal(0.5), "0.5"), (.decimal(.infinity), "null"), (true, "true"), (-5, "-5"),
-        ([], "[]"),
-        (.object([]), "{}"),
-        (["b": 1, "a": [2, nil]], #"{"b":1,"a":[2,null]}"#),
+        ([], "[]"), (.object([]), "{}"), (["b": 1, "a": [2, nil]], #"{"b":1,"a":[2,null]}"#),
         ("\"\\\n\r\t\u{0}\u{1F}\u{7F}\u{2028}é😀/", #""\"\\\n\r\t\u0000\u001f\u007f\u2028é😀/""#),
     ]
 

@@ -13,10 +13,9 @@ import Testing
         "the first by weight that there is, or what it is a kind of",
         arguments: [
             ("zh", "zh"), ("zh-Hans-CN", "zh"), ("fr,zh", "zh"), ("en;q=0.5,zh;q=0.6", "zh"),
-            ("EN , zh", "en"),
-            ("en;q=0,zh;q=0.001", "zh"), ("zh-x-a", "zh"), ("en;q=1.000,zh", "en"), ("zh;q=1.001,en", "en"),
-            ("zh;q=0.1234,en", "en"), ("zh;level=1,en", "en"), ("zh;q=.5,en", "en"), ("zh-,en", "en"),
-            ("", nil), ("*", nil), ("fr", nil), ("zhh", nil), ("zh;q=0", nil),
+            ("EN , zh", "en"), ("en;q=0,zh;q=0.001", "zh"), ("zh-x-a", "zh"), ("en;q=1.000,zh", "en"),
+            ("zh;q=1.001,en", "en"), ("zh;q=0.1234,en", "en"), ("zh;level=1,en", "en"), ("zh;q=.5,en", "en"),
+            ("zh-,en", "en"), ("", nil), ("*", nil), ("fr", nil), ("zhh", nil), ("zh;q=0", nil),
         ])
     func accepted(_ row: (field: String, language: String?)) {
         #expect(found(row.field, among: ["zh", "en"]) == row.language)

@@ -7,10 +7,8 @@ import Testing
         arguments: [
             ("plain, é, 漢, 🙂\n\tx", "plain, é, 漢, 🙂\n\tx"), ("\u{1B}[2Jx", "\\u001b[2Jx"),
             ("\u{1B}]0;title\u{7}", "\\u001b]0;title\\u0007"), ("a\rb", "a\\u000db"),
-            ("\u{7F}\u{8}\0", "\\u007f\\u0008\\u0000"),
-            ("\u{9B}31m\u{85}", "\\u009b31m\\u0085"),
-            ("a\u{202E}b\u{2066}c\u{200F}", "a\\u202eb\\u2066c\\u200f"),
-            ("\u{61C}", "\\u061c"),
+            ("\u{7F}\u{8}\0", "\\u007f\\u0008\\u0000"), ("\u{9B}31m\u{85}", "\\u009b31m\\u0085"),
+            ("a\u{202E}b\u{2066}c\u{200F}", "a\\u202eb\\u2066c\\u200f"), ("\u{61C}", "\\u061c"),
         ])
     func texts(_ row: (text: String, visible: String)) {
         #expect(VisibleText.of(row.text) == row.visible)

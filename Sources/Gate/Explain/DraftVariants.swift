@@ -80,6 +80,17 @@ extension [UInt8] {
         split(separator: separator, omittingEmptySubsequences: false).map { Array($0) }
     }
 
+    /// Each `old` as `new`. The standard library's takes some 50 ns for a byte.
+    func replacing(_ old: [UInt8], with new: [UInt8]) -> [UInt8] {
+        var (replaced, start): ([UInt8], Int) = ([], 0)
+        while let index = span.extracting(start..<count).firstIndex(of: old.span) {
+            replaced += self[start..<start + index]
+            replaced += new
+            start += index + old.count
+        }
+        return start == 0 ? self : replaced + self[start...]
+    }
+
     /// Without white space at either end.
     var trimmed: [UInt8] {
         let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }

@@ -51,8 +51,8 @@ package struct Explanation: Sendable {
         package var platform: String?
         package var version: String?
         package var retirement: AppRelease.Retirement?
-        /// How long the search for a mistake may take.
-        package var time = ExplanationBudget.Time.untilDone
+        /// What the search for a mistake may cost.
+        package var budget = ExplanationBudget.command
 
         /// `policy` nil stands for one that allows this scheme, and sets nothing else.
         package init(scheme: SchemeName, keyID: KeyID?, key: SigningKey, at: Int64?, policy: Policy? = nil) {
@@ -150,7 +150,7 @@ extension Cause {
             return releaseError(in: claim, session: session, question: question) ?? ruleViolation(refusal)
         case .body:
             guard let claim = judgement.claim, refusal.code == .bodyMismatch else { return nil }
-            return Mistake.bodyCause(in: Draft(request), expected: claim.body)
+            return Mistake.bodyCause(in: Draft(request), expected: claim.body, within: question.budget)
         case .freshness:
             guard let claim = judgement.claim, let now = question.at else { return nil }
             return clockError(

@@ -12,6 +12,8 @@ struct Mistake: Sendable {
     let remedy: String
     /// Where it can happen.
     let schemes: Set<SchemeName>
+    /// What `correction` reads.
+    let scope: Scope
     let correction: Correction
 
     enum Correction: Sendable {
@@ -29,19 +31,25 @@ struct Mistake: Sendable {
 
     init(
         code: String, sentence: String, remedy: String,
-        schemes: Set<SchemeName> = Set(SchemeName.signing), correction undo: Correction
+        schemes: Set<SchemeName> = Set(SchemeName.signing), scope: Scope = .head, correction undo: Correction
     ) {
         self.code = code
         self.sentence = sentence
         self.remedy = remedy
         self.schemes = schemes
+        self.scope = scope
         self.correction = undo
     }
 
     /// Every mistake that is known, the likelier of two that look alike first.
-    static let all: [Mistake] =
-        keys + stringsToSign + sigV4 + auth + paths + queries + hosts + fields + bodies + parameters
-        + algorithms + repairs
+    static let all: [Mistake] = {
+        // A sum of twelve arrays takes the type checker seconds; a list of lists takes none.
+        let groups: [[Mistake]] = [
+            keys, stringsToSign, sigV4, auth, paths, queries, hosts, fields, bodies, parameters, algorithms,
+            repairs,
+        ]
+        return groups.flatMap(\.self)
+    }()
 
     static func mistakes(for scheme: SchemeName) -> [Mistake] { all.filter { $0.schemes.contains(scheme) } }
 }

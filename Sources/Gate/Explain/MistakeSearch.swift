@@ -1,7 +1,6 @@
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
-import Glibc
 
 /// Searches for the mistake under which a failing signature would hold. Nothing else counts as evidence. A
 /// caller without the secret cannot make a request for which a mistake is found, because each hypothesis
@@ -14,12 +13,12 @@ struct MistakeSearch: ~Copyable {
     private var sent: ReceivedSignature
     private let isBodyWhole: Bool
     private let policy: Policy
-    private var budget: ExplanationBudget
+    private(set) var budget: ExplanationBudget
     private var workspace = Workspace()
 
     init(in request: Request, scheme: any Scheme, question: Explanation.Question) {
         self.scheme = scheme
-        budget = ExplanationBudget(question.time)
+        budget = question.budget
         keys = [question.key, question.nextKey].compactMap { $0 }
         others = question.others
         mistakes = Mistake.mistakes(for: scheme.name)
@@ -32,7 +31,8 @@ struct MistakeSearch: ~Copyable {
     mutating func cause() -> Cause? {
         if let received = signingInput(of: sent.readable) { return cause(received) }
         for mistake in mistakes {
-            guard case .repair(let repair) = mistake.correction, !budget.isSpent else { continue }
+            guard case .repair(let repair) = mistake.correction, budget.take(mistake.work(on: sent.readable))
+            else { continue }
             for mended in repair(sent.readable, scheme.name).prefix(8) {
                 // In a body that was compressed the signature is found only now.
                 if sent.interpretations.isEmpty {
@@ -99,7 +99,9 @@ struct MistakeSearch: ~Copyable {
     private mutating func secretMistake(for received: SigningInput) -> Cause? {
         for secret in secrets {
             for mistake in mistakes {
-                guard case .secret(let undo) = mistake.correction, !budget.isSpent else { continue }
+                guard case .secret(let undo) = mistake.correction, budget.take(16 * secret.count) else {
+                    continue
+                }
                 for other in undo(secret) where other != secret && !other.isEmpty {
                     let key = SigningKey(Secret(copying: other.span))
                     if let reading = matchingReading(of: received, under: [key]) {
@@ -115,7 +117,8 @@ struct MistakeSearch: ~Copyable {
         for mistake in mistakes {
             // What is made of a text costs many times what it costs to sign it.
             guard case .text(let undo) = mistake.correction,
-                received.text.bytes.count <= ExplanationBudget.largestBody, !budget.isSpent
+                received.text.bytes.count <= ExplanationBudget.largestBody,
+                budget.take(mistake.work(on: received))
             else {
                 continue
             }
@@ -131,8 +134,8 @@ struct MistakeSearch: ~Copyable {
     private mutating func macMistake(for received: SigningInput) -> Cause? {
         for secret in secrets {
             for mistake in mistakes {
-                guard case .mac(let undo) = mistake.correction, !budget.isSpent else { continue }
-                budget.spend(bytes: received.text.bytes.count)
+                guard case .mac(let undo) = mistake.correction, budget.take(mistake.work(on: received))
+                else { continue }
                 for other in undo(received, secret) {
                     for reading in sent.interpretations
                     where SignatureVerifier.compare(other.bytes.span, withSent: reading.mac) == .equal {
@@ -149,7 +152,9 @@ struct MistakeSearch: ~Copyable {
         var variants: [(mistake: Mistake, index: Int, input: SigningInput)] = []
         var tried: Set<[UInt8]> = [received.text.bytes]
         for (index, mistake) in mistakes.enumerated() {
-            guard case .request(let undo) = mistake.correction, !budget.isSpent else { continue }
+            guard case .request(let undo) = mistake.correction,
+                budget.take(mistake.work(on: received.draft))
+            else { continue }
             var kept = 0
             for draft in undo(received.draft) {
                 guard let other = signingInput(of: draft), tried.insert(other.text.bytes).inserted else {
@@ -165,7 +170,9 @@ struct MistakeSearch: ~Copyable {
         }
         for first in variants {
             for second in mistakes[(first.index + 1)...] where second.code != first.mistake.code {
-                guard case .request(let undo) = second.correction, !budget.isSpent else { continue }
+                guard case .request(let undo) = second.correction,
+                    budget.take(second.work(on: first.input.draft))
+                else { continue }
                 for draft in undo(first.input.draft) {
                     guard let other = signingInput(of: draft), tried.insert(other.text.bytes).inserted else {
                         continue
@@ -184,7 +191,7 @@ struct MistakeSearch: ~Copyable {
 
     /// Nil where the draft cannot be read, or the budget is spent.
     private mutating func signingInput(of draft: Draft) -> SigningInput? {
-        guard !budget.isSpent else { return nil }
+        guard budget.take(ExplanationBudget.hypothesis + draft.readBytes) else { return nil }
         let request = request(draft)
         do throws(Refusal) {
             guard let claim = try scheme.claim(in: request, by: policy, workspace: &workspace) else {
@@ -208,8 +215,9 @@ struct MistakeSearch: ~Copyable {
                 return []
             }
             try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
-            while try scheme.writeAlternative(found.count, for: claim, of: request, into: &workspace)
-                == .written
+            while budget.take(ExplanationBudget.hypothesis + received.text.bytes.count),
+                try scheme.writeAlternative(found.count, for: claim, of: request, into: &workspace)
+                    == .written
             {
                 found.append(signingInput(for: claim, draft: received.draft))
             }
@@ -242,8 +250,7 @@ struct MistakeSearch: ~Copyable {
         // What the message says of its algorithm is judged apart.
         claim.namedAlgorithm = nil
         for key in others ?? keys {
-            guard !budget.isSpent else { return nil }
-            budget.spend(bytes: input.text.bytes.count, key: key)
+            guard budget.takeTrial(of: input.text, under: key) else { return nil }
             for reading in sent.interpretations(under: key, claim: claim) {
                 claim.mac = reading.mac
                 if SignatureVerifier.compare(claim, with: key, workspace: workspace) == .equal {
@@ -270,58 +277,5 @@ extension Scheme {
 extension Cause {
     fileprivate func and(_ reading: ReceivedSignature.Interpretation) -> Cause {
         reading.mistake.map { and($0) } ?? self
-    }
-}
-
-/// The limit on the cost of an explanation: it runs on the threads that serve requests, so a deliberately
-/// wrong request must not cost more than this.
-package struct ExplanationBudget {
-    /// How much time the caller allows.
-    package enum Time: Sendable, Equatable {
-        /// As long as the trials take: for a person with one request.
-        case untilDone
-        /// That many nanoseconds of the thread's CPU time, plus the hypothesis in progress at that point. On
-        /// a serving thread, other requests wait meanwhile.
-        case atMost(Int64)
-    }
-
-    /// Hypotheses. Somewhat more than the single mistakes of one request come to; the rest is for pairs.
-    private var trials = 320
-    /// Bytes of strings to sign: some 10 ms of hashing.
-    private var bytes = 4 << 20
-
-    /// Requests of one mistake that a second one is tried on.
-    static let maximumVariants = 2
-    /// Bodies beyond this are not read as JSON or forms, nor written anew.
-    static let largestBody = 64 << 10
-    /// What a compressed body may become: as much as the gateway holds.
-    static let largestInflatedBody = 1 << 20
-
-    /// In nanoseconds of the thread's own time; nil for no limit.
-    private let deadline: Int64?
-
-    init(_ time: Time) {
-        switch time {
-        case .untilDone: deadline = nil
-        case .atMost(let nanoseconds): deadline = ExplanationBudget.threadTime + nanoseconds
-        }
-    }
-
-    /// To spell a request takes time, too, and to make one up: both count, whether or not anything is then
-    /// tried.
-    var isSpent: Bool {
-        trials <= 0 || bytes <= 0 || deadline.map { ExplanationBudget.threadTime > $0 } ?? false
-    }
-
-    /// Verifying under a key pair takes as long as hashing some kilobytes does.
-    mutating func spend(bytes size: Int, key: SigningKey? = nil) {
-        trials -= key?.publicKey == nil ? 1 : 4
-        bytes -= size
-    }
-
-    private static var threadTime: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

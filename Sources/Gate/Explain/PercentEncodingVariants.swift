@@ -65,7 +65,14 @@ enum PercentEncodingVariants {
 
     private static func encode(_ plain: [UInt8], keeping kept: String) -> [UInt8] {
         let kept = [UInt8](kept)
-        return plain.flatMap { kept.contains($0) ? [$0] : strict([$0]) }
+        var (text, start): ([UInt8], Int) = ([], 0)
+        for index in plain.indices where kept.contains(plain[index]) {
+            PercentEncoding.encode(plain.span.extracting(start..<index), into: &text)
+            text.append(plain[index])
+            start = index + 1
+        }
+        PercentEncoding.encode(plain.span.extracting(start..<plain.count), into: &text)
+        return text
     }
 }
 

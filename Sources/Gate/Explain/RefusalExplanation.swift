@@ -14,12 +14,12 @@ extension Gate {
     }
 
     /// Why a request was refused, for operators: whatever the app's policy tells callers. Nil if the request
-    /// names no release. This takes as long as `time` says, on the thread that asks.
+    /// names no release. This costs as much as `budget` says, on the thread that asks.
     package func explanationForOperators(
-        of refusal: Refusal, for request: Request, judgement: Judgement, within time: ExplanationBudget.Time
+        of refusal: Refusal, for request: Request, judgement: Judgement, within budget: ExplanationBudget
     ) -> Explanation? {
         guard let release = namedRelease(of: request, judgement: judgement) else { return nil }
-        return explanation(of: refusal, for: request, judgement: judgement, naming: release, within: time)
+        return explanation(of: refusal, for: request, judgement: judgement, naming: release, within: budget)
     }
 
     private func namedRelease(of request: Request, judgement: Judgement) -> AppRelease? {
@@ -27,16 +27,17 @@ extension Gate {
     }
 
     /// Why a request was refused; nil where the caller is to be told nothing. `release` is that of
-    /// ``releaseToExplain(for:judgement:)``. This takes as long as `time` says, on the thread that asks.
+    /// ``releaseToExplain(for:judgement:)``. This costs as much as `budget` says, on the thread that
+    /// asks.
     package func explanation(
         of refusal: Refusal, for request: Request, judgement: Judgement, naming release: AppRelease,
-        within time: ExplanationBudget.Time
+        within budget: ExplanationBudget
     ) -> Explanation? {
         var question = Explanation.Question(
             scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy
         )
         question.nextKey = release.nextKey
-        question.time = time
+        question.budget = budget
         question.others = keys.siblings(of: release).map(KnownKey.init(of:))
         if let candidate = judgement.verificationKey, let session = candidate.session {
             question.setSession(session, token: judgement.keyID, key: candidate.key, release: release)

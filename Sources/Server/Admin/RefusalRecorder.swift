@@ -37,17 +37,15 @@ final class RefusalRecorder {
             allowance.take(now: exchange.loop.seconds)
         else { return nil }
         return gate.explanationForOperators(
-            of: refusal, for: exchange.request, judgement: judgement,
-            within: .atMost(ExplanationAllowance.nanoseconds))
+            of: refusal, for: exchange.request, judgement: judgement, within: .operators)
     }
 }
 
 /// What one loop may spend on explanations for operators. Confined to the loop.
 ///
 /// A caller without the secret can have one computed by naming a release, so that the whole loop has one
-/// budget: one a second, of at most two milliseconds.
+/// budget: one a second, of about two milliseconds.
 struct ExplanationAllowance {
-    static let nanoseconds: Int64 = 2_000_000
     private static let most = 5
 
     private var left = ExplanationAllowance.most

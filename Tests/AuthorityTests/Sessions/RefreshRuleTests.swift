@@ -75,13 +75,11 @@ import Testing
         "a session that has shown no counter: nothing without one ends it, and the first one joins",
         arguments: [
             (5, [0xC], nil, nil, "first"), (5, [0xC], nil, [[0xC]], "repeated"),
-            (5, [0xD], nil, [[0xC]], "recorded"),
-            (4, [0xA], nil, nil, "superseded"), (4, [0xC], nil, nil, "superseded"),
-            (0, [0xC], nil, nil, "superseded"),
+            (5, [0xD], nil, [[0xC]], "recorded"), (4, [0xA], nil, nil, "superseded"),
+            (4, [0xC], nil, nil, "superseded"), (0, [0xC], nil, nil, "superseded"),
             (6, [0xD], nil, [[0xC]], "first"), (6, [0xD], nil, nil, "unknown"),
-            (.max, [0xD], nil, nil, "unknown"),
-            (5, [0xC], 1, nil, "first"), (5, [0xD], 1, [[0xC]], "recorded"),
-            (4, [0xA], 1, nil, "superseded, stored"),
+            (.max, [0xD], nil, nil, "unknown"), (5, [0xC], 1, nil, "first"),
+            (5, [0xD], 1, [[0xC]], "recorded"), (4, [0xA], 1, nil, "superseded, stored"),
             (4, [0xC], 1, nil, "superseded, stored"), (6, [0xD], 1, [[0xC]], "first"),
         ] as [(UInt32, [UInt8], Int64?, [[UInt8]]?, String)])
     func unnumbered(

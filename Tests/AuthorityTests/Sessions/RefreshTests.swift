@@ -2,6 +2,7 @@ import CountersignGate
 import CountersignHandshake
 import CountersignSeal
 import CountersignWire
+import TestRounds
 import Testing
 
 @testable import CountersignAuthority

@@ -1,6 +1,7 @@
 import CountersignGate
 import CountersignHandshake
 import CountersignWire
+import TestRounds
 import Testing
 
 @testable import CountersignAuthority

@@ -229,6 +229,3 @@ struct TestSession: Sendable {
         token = renewed.token
     }
 }
-
-/// The number of repetitions: the long runs take minutes, and COUNTERSIGN_LONG=1 selects them.
-func rounds(_ long: Int, short: Int) -> Int { getenv("COUNTERSIGN_LONG") == nil ? short : long }

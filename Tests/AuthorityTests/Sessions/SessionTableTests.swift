@@ -1,6 +1,7 @@
 import CountersignGate
 import CountersignHandshake
 import CountersignWire
+import TestRounds
 import Testing
 
 @testable import CountersignAuthority
@@ -8,7 +9,7 @@ import Testing
 @Suite struct SessionTableTests {
     @Test("as a dictionary would have it, through many changes")
     func againstADictionary() throws {
-        var generator = SystemRandomNumberGenerator()
+        var generator = seededRandom()
         var table = SessionTable()
         var model: [SessionID: Int64] = [:]
         // Of some sessions, and not always of the same ones.
@@ -17,7 +18,7 @@ import Testing
         let platform = try #require(Platform("ios"))
         // Ids that differ in few bits, so that they collide.
         let ids = try (0..<700).map { number in try #require(SessionID(SessionTableTests.text(number))) }
-        for step in 0..<200_000 as Range<Int64> {
+        for step in 0..<Int64(rounds(200_000)) {
             let id = ids[Int.random(in: 0..<ids.count, using: &generator)]
             if Int.random(in: 0..<3, using: &generator) == 0 {
                 table.remove(id)

@@ -13,11 +13,8 @@ import Testing
         let token = try await scene.open().token.text
         for name in [
             "+userId", "%20userId", "++userId", "userId+", "userId[", "userId[]", "userId[x]",
-            "userId%5Bx%5D",
-            "userId.",
-            "userId.x", "userid", "USERID", "[userId]", "%09userId", "userId%0A", "+token", "token[]",
-            "token.",
-            "Token",
+            "userId%5Bx%5D", "userId.", "userId.x", "userid", "USERID", "[userId]", "%09userId", "userId%0A",
+            "+token", "token[]", "token.", "Token",
         ] {
             #expect(try await scene.judge("\(name)=7&token=\(token)").code == .malformed, "\(name)")
             #expect(try await scene.judge("\(name)=").code == .malformed, "\(name), empty and alone")
@@ -39,9 +36,8 @@ import Testing
         let token = try await scene.open().token.text
         for query in [
             "userId=42", "token=x", "%75serId=7", "%20userId=7", "+userId=7", "userId%00=7", "userId%00x=7",
-            "userId%=7",
-            "%zzuserId=7", "%zz=7", "userId[]=7", "userId%5b%5d=7", "USERID=7", "token.x=1", "a=1;userId=7",
-            "a=1&userId",
+            "userId%=7", "%zzuserId=7", "%zz=7", "userId[]=7", "userId%5b%5d=7", "USERID=7", "token.x=1",
+            "a=1;userId=7", "a=1&userId",
         ] {
             #expect(
                 try await scene.judge("token=\(token)", query: "?\(query)").code == .malformed, "\(query)")
@@ -75,9 +71,8 @@ import Testing
         }
         for (json, code) in [
             (#"{"userId":42,"a":1}"#, nil), (#"{"userId":"42"}"#, nil), (#"{"userId":null}"#, nil),
-            (#"{"userId":7}"#, .sessionEnded),
-            (#"{"user\u0049d":7}"#, .sessionEnded), (#"{"UserId":42}"#, .malformed),
-            (#"{"userId":[42]}"#, .sessionEnded),
+            (#"{"userId":7}"#, .sessionEnded), (#"{"user\u0049d":7}"#, .sessionEnded),
+            (#"{"UserId":42}"#, .malformed), (#"{"userId":[42]}"#, .sessionEnded),
         ] as [(String, Refusal.Code?)] {
             let request = try scene.request(.authV4, target: "/a", json: json, authorization: field)
             #expect(await scene.judge(request).code == code, "\(json)")

@@ -1,5 +1,5 @@
 import CountersignWire
-import Foundation
+import TestRounds
 
 /// Histories that are drawn from one seed, which is said whatever comes of them: `COUNTERSIGN_SEED` has the
 /// same ones drawn again. What tasks do at once is put in order by the scheduler, so that a history is the
@@ -15,18 +15,15 @@ struct Histories {
     private let kind: String
     private let seed: UInt64
 
-    /// Of a kind, so many of them; `long` with `COUNTERSIGN_LONG=1`.
+    /// Of a kind, so many of them; `long` in the long run.
     init(_ kind: String, _ count: Int, long: Int) {
-        let given = ProcessInfo.processInfo.environment["COUNTERSIGN_SEED"].flatMap(UInt64.init)
-        let seed = given ?? .random(in: 0...UInt64.max)
+        let seed = testSeed()
         var seeds = SplitMix64(seed: seed)
-        all = (1...(Histories.isLong ? long : count)).map { number in
+        all = (1...(rounds(long, short: count))).map { number in
             Drawn(name: "history \(number) of seed \(seed)", steps: SplitMix64(seed: seeds.next()))
         }
         (self.kind, self.seed) = (kind, seed)
     }
-
-    static var isLong: Bool { ProcessInfo.processInfo.environment["COUNTERSIGN_LONG"] == "1" }
 
     /// The line that script/test shows.
     func report(steps: Int) {

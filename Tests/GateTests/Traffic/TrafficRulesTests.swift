@@ -12,11 +12,10 @@ struct TrafficRulesTests {
         arguments: [
             ("20/second", "20/second"), ("1/day", "1/day"), ("100/minute,burst=20", "100/minute,burst=20"),
             ("100/minute,burst=100", "100/minute"), ("0100/hour", "100/hour"),
-            ("1000000/second", "1000000/second"),
-            ("0/second", nil), ("1000001/second", nil), ("20", nil), ("20/", nil), ("20/week", nil),
-            ("-1/hour", nil),
-            ("20/seconds", nil), ("20/second,", nil), ("20/second,burst=0", nil), ("20/second,burst=x", nil),
-            ("20/second,burst=1,burst=2", nil), ("", nil), ("/second", nil), ("1/2/second", nil),
+            ("1000000/second", "1000000/second"), ("0/second", nil), ("1000001/second", nil), ("20", nil),
+            ("20/", nil), ("20/week", nil), ("-1/hour", nil), ("20/seconds", nil), ("20/second,", nil),
+            ("20/second,burst=0", nil), ("20/second,burst=x", nil), ("20/second,burst=1,burst=2", nil),
+            ("", nil), ("/second", nil), ("1/2/second", nil),
         ] as [(String, String?)])
     func rates(_ text: String, canonical: String?) throws {
         let rate = RequestRate(text)
@@ -77,10 +76,9 @@ struct TrafficRulesTests {
         arguments: [
             ("https://app.example.com", true), ("http://localhost:3000", true), ("https://[::1]:8443", true),
             ("https://a", true), ("https://app.example.com/", false), ("app.example.com", false),
-            ("*", false),
-            ("null", false), ("https://", false), ("https://:1", false), ("https://A.example", false),
-            ("https://a:443", false), ("http://a:80", false), ("http://a:443", true), ("https://a b", false),
-            ("https://a\r\nX: y", false), ("ftp://a", false),
+            ("*", false), ("null", false), ("https://", false), ("https://:1", false),
+            ("https://A.example", false), ("https://a:443", false), ("http://a:80", false),
+            ("http://a:443", true), ("https://a b", false), ("https://a\r\nX: y", false), ("ftp://a", false),
         ])
     func origins(_ text: String, isOrigin: Bool) { #expect(CrossOriginRules.isOrigin(text) == isOrigin) }
 

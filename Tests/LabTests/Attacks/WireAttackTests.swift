@@ -7,8 +7,7 @@ import Testing
 @Suite struct WireAttackTests {
     private static let fields = [
         "eavesdrop", "mitm", "tamper-method", "tamper-path", "tamper-query", "tamper-header", "tamper-body",
-        "tamper-host",
-        "tamper-ambiguity", "replay-at-once", "replay-after-restart", "replay-second-node",
+        "tamper-host", "tamper-ambiguity", "replay-at-once", "replay-after-restart", "replay-second-node",
         "replay-new-timestamp",
     ]
 

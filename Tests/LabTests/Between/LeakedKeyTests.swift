@@ -104,8 +104,7 @@ import Testing
     /// An elliptic key on the curve of the client's share can be tried; others cannot.
     @Test(arguments: [
         ("ECDHE-RSA-AES128-GCM-SHA256", TestServer.Credentials.Version.tls12),
-        ("ECDHE-ECDSA-AES256-GCM-SHA384", .tls12),
-        ("ECDHE-ECDSA-CHACHA20-POLY1305", .tls12), ("", .tls13),
+        ("ECDHE-ECDSA-AES256-GCM-SHA384", .tls12), ("ECDHE-ECDSA-CHACHA20-POLY1305", .tls12), ("", .tls13),
     ])
     func forwardSecrecyHolds(suite: String, newest: TestServer.Credentials.Version) async throws {
         let (recording, key) = try await recorded(suite.contains("ECDSA") ? Self.elliptic : Self.rsa) {

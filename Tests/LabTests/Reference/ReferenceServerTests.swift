@@ -14,9 +14,7 @@ import Testing
 
     private static let plain = [
         "plain-get", "plain-post", "base64", "md5", "md5-salt", "hmac-md5", "hmac-md5-time", "form-md5",
-        "auth-v1",
-        "auth-v2",
-        "auth-v4", "sigv4",
+        "auth-v1", "auth-v2", "auth-v4", "sigv4",
     ]
 
     @Test(arguments: plain) func aClientOfTheSchemeIsServed(_ row: String) async throws {

@@ -9,6 +9,7 @@ extension Mistake {
             code: "old-string-to-sign", sentence: "the string to sign is that of another auth version",
             remedy: "spell the string to sign of the version that auth_version or X-Auth-Version names",
             schemes: [.authV1, .authV2, .authV4],
+            scope: .digest,
             correction: .text { input in
                 switch input.scheme {
                 case .authV1: [version2(input)]
@@ -55,6 +56,7 @@ extension Mistake {
         Mistake(
             code: "digest-missing", sentence: "the digest of the body was signed and not sent",
             remedy: "send body_md5 where it is signed, with an empty body too", schemes: [.authV1],
+            scope: .digest,
             correction: .request { draft in
                 guard let query = draft.query, !draft.isForm else { return [] }
                 var hash = MD5()

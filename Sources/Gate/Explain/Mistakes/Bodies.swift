@@ -8,6 +8,7 @@ extension Mistake {
         Mistake(
             code: "body-compressed", sentence: "the body was compressed after it was signed",
             remedy: "compress first and sign what is sent, or turn compression off in the HTTP library",
+            scope: .compressed,
             correction: .request { draft in
                 Inflate.bodies(of: draft).map { inflated in
                     var plain = draft.with(\.body, setTo: inflated)
@@ -19,6 +20,7 @@ extension Mistake {
             code: "body-line-ends",
             sentence: "the body's line ends were changed, or an end of line was added or cut off",
             remedy: "send the body as bytes: no text mode, no editor's last newline",
+            scope: .body,
             correction: .request { draft in
                 guard draft.body.count <= ExplanationBudget.largestBody, !draft.body.isEmpty else {
                     return []
@@ -36,6 +38,7 @@ extension Mistake {
             sentence:
                 "the JSON of the body was written anew after it was signed: other spaces, order or escapes",
             remedy: "turn the value into bytes once, and sign and send those bytes",
+            scope: .json,
             correction: .request { draft in
                 JSONVariants.variants(of: draft.body).map { draft.with(\.body, setTo: $0) }
             }),
@@ -43,6 +46,7 @@ extension Mistake {
             code: "form-reordered",
             sentence: "the form's parameters were signed in another order or escape than they were sent in",
             remedy: "write the form once, and sign and send the same bytes",
+            scope: .parameters,
             correction: .request { draft in
                 guard draft.isForm, draft.body.count <= ExplanationBudget.largestBody else { return [] }
                 let pairs = QueryPairs(draft.body)
@@ -59,6 +63,7 @@ extension Mistake {
             code: "body-character-set",
             sentence: "the body was signed in another character set, or with a byte order mark",
             remedy: "encode as UTF-8 once, without a byte order mark, and sign and send those bytes",
+            scope: .body,
             correction: .request { draft in
                 guard draft.body.count <= ExplanationBudget.largestBody, !draft.body.isEmpty else {
                     return []
@@ -81,9 +86,14 @@ extension Mistake {
     ]
 
     /// What was done to a body whose digest is not the signed one; nil where nothing that we know of.
-    static func bodyCause(in draft: Draft, expected: BodyExpectation) -> Cause? {
+    static func bodyCause(
+        in draft: Draft, expected: BodyExpectation, within budget: ExplanationBudget
+    ) -> Cause? {
+        var budget = budget
         for mistake in bodies {
-            guard case .request(let undo) = mistake.correction else { continue }
+            guard case .request(let undo) = mistake.correction, budget.take(mistake.work(on: draft)) else {
+                continue
+            }
             for other in undo(draft) where (try? expected.check(other.body.span)) != nil {
                 return Cause(mistake)
             }

@@ -11,10 +11,11 @@ extension Mistake {
                 "leave fields that proxies write (X-Forwarded-For, Via, Accept-Encoding) out of the "
                 + "signature",
             schemes: signsFields,
+            scope: .fields,
             correction: .request { draft in
-                let names = draft.fields.map { $0.name.lowercased() }
+                let counts = countedNames(draft)
                 let lines = draft.fields.indices.filter { index in
-                    names.filter { $0 == names[index] }.count > 1
+                    counts[draft.fields[index].name.lowercased(), default: 0] > 1
                 }
                 let fewer = lines.map { index in
                     var changed = draft
@@ -35,6 +36,7 @@ extension Mistake {
             sentence:
                 "white space or commas in a signed field were changed on the way, or lines of it joined",
             remedy: "send each signed field as one line, with single spaces", schemes: signsFields,
+            scope: .fields,
             correction: .request { draft in
                 draft.withValue { value in
                     [
@@ -64,7 +66,7 @@ extension Mistake {
             code: "header-value-case", sentence: "a field's value was signed in lower case",
             remedy: "names of fields have no case, values do: sign them as they are sent",
             schemes: signsFields,
-            correction: .request { draft in draft.withValue { [$0.map(ASCII.lowercased)] } }),
+            scope: .fields, correction: .request { draft in draft.withValue { [$0.map(ASCII.lowercased)] } }),
         Mistake(
             code: "header-name-case", sentence: "names of fields were signed with capitals",
             remedy: "names of fields are signed in lower case (RFC 9421 §2.1)", schemes: [.messageSignatures],
@@ -76,10 +78,13 @@ extension Mistake {
 
     private static let signsFields: Set<SchemeName> = [.messageSignatures, .sigV4]
 
+    private static func countedNames(_ draft: Draft) -> [String: Int] {
+        Dictionary(draft.fields.map { ($0.name.lowercased(), 1) }, uniquingKeysWith: +)
+    }
+
     /// Fields of the same name as one line, where the signer had one.
     private static func joinedLines(_ draft: Draft) -> [Draft] {
-        let names = draft.fields.map { $0.name.lowercased() }
-        return Set(names.filter { name in names.filter { $0 == name }.count > 1 }).map { name in
+        countedNames(draft).filter { $0.value > 1 }.keys.sorted().map { name in
             var changed = draft
             let values = draft.fields.filter { $0.name.lowercased() == name }.map(\.value)
             changed.fields.removeAll { $0.name.lowercased() == name }

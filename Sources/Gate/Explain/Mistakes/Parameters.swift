@@ -26,15 +26,15 @@ extension Mistake {
             correction: .text { input in
                 let text = ParameterString(input)
                 let sent = sentNames(input).map { PercentEncodingVariants.decode($0, plus: .space) }
-                func place(_ part: [UInt8]) -> Int {
+                let places = firstPlaces(of: sent)
+                let lowerPlaces = firstPlaces(of: sent.map { $0.map(ASCII.lowercased) })
+                let placed = text.parts.map { part in
                     let name = Array(part.prefix { $0 != .equals })
-                    return sent.firstIndex(of: name) ?? sent.firstIndex { $0.map(ASCII.lowercased) == name }
-                        ?? sent.count
+                    return (place: places[name] ?? lowerPlaces[name] ?? sent.count, part: part)
                 }
-                let asSent = text.parts.sorted { place($0) < place($1) }
-                let folded = text.parts.sorted {
-                    $0.map(ASCII.lowercased).lexicographicallyPrecedes($1.map(ASCII.lowercased))
-                }
+                let asSent = placed.sorted { $0.place < $1.place }.map(\.part)
+                let folded = text.parts.map { (lower: $0.map(ASCII.lowercased), part: $0) }
+                    .sorted { $0.lower.lexicographicallyPrecedes($1.lower) }.map(\.part)
                 let backwards = Array(text.parts.reversed())
                 let wholes = text.parts.sorted { $0.lexicographicallyPrecedes($1) }
                 return [text.parts, asSent, folded, backwards, wholes].flatMap {
@@ -54,8 +54,9 @@ extension Mistake {
             correction: .text { input in
                 let text = ParameterString(input)
                 let sent = sentNames(input).map { PercentEncodingVariants.decode($0, plus: .space) }
+                let places = firstPlaces(of: sent.map { $0.map(ASCII.lowercased) })
                 let asSent: ([UInt8]) -> [UInt8] = { name in
-                    sent.first { $0.map(ASCII.lowercased) == name.map(ASCII.lowercased) } ?? name
+                    places[name.map(ASCII.lowercased)].map { sent[$0] } ?? name
                 }
                 let changes: [([UInt8]) -> [UInt8]] = [
                     { $0.map(ASCII.lowercased) }, asSent, { [UInt8]($0.text.uppercased()) },
@@ -75,6 +76,10 @@ extension Mistake {
 
     private static let joined: Set<SchemeName> = [.formMD5, .authV1, .authV2, .authV4]
     private static let decoded: Set<SchemeName> = [.formMD5, .authV1, .authV2]
+
+    private static func firstPlaces(of names: [[UInt8]]) -> [[UInt8]: Int] {
+        Dictionary(names.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: min)
+    }
 
     /// As they are written, in their order.
     private static func sentNames(_ input: SigningInput) -> [[UInt8]] {

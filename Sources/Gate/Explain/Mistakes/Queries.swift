@@ -7,6 +7,7 @@ extension Mistake {
             code: "plus-for-space",
             sentence: "one side wrote a space as + and the other as %20, or a + as it is",
             remedy: "write a space as %20 and a plus as %2B, both where it is signed and where it is sent",
+            scope: .parameters,
             correction: .request { draft in
                 draft.withParameters { text in
                     [("+", "%20"), ("%20", "+"), ("+", "%2B"), ("%2B", "+")].map { old, new in
@@ -17,6 +18,7 @@ extension Mistake {
         Mistake(
             code: "query-decoded", sentence: "the decoded query was signed, not the one that was sent",
             remedy: "sign the query as it stands in the request line",
+            scope: .parameters,
             correction: .request { draft in
                 draft.withParameters {
                     [PercentEncodingVariants.decode($0, plus: .space), PercentEncodingVariants.decode($0)]
@@ -25,6 +27,7 @@ extension Mistake {
         Mistake(
             code: "escape-case", sentence: "the percent-escapes were signed in the other case (%2f for %2F)",
             remedy: "sign the bytes that are sent; RFC 3986 asks for upper-case digits in both",
+            scope: .parameters,
             correction: .request { draft in
                 draft.withPath {
                     [PercentEncodingVariants.lowerCase($0), PercentEncodingVariants.upperCase($0)]
@@ -37,6 +40,7 @@ extension Mistake {
             code: "query-re-encoded",
             sentence: "the query was signed in another percent-encoding than it was sent in",
             remedy: "build the query once, and sign and send the same bytes",
+            scope: .parameters,
             correction: .request { draft in
                 draft.withParameters { text in
                     let pairs = QueryPairs(text)
@@ -55,6 +59,7 @@ extension Mistake {
             code: "query-order",
             sentence: "the parameters were signed in another order than they were sent in",
             remedy: "sign the query in the order in which it is sent",
+            scope: .parameters,
             correction: .request { draft in
                 draft.withParameters { QueryPairs($0).orders }
             }),
@@ -62,6 +67,7 @@ extension Mistake {
             code: "query-equals",
             sentence: "a parameter without a value was signed with = and sent without it, or the reverse",
             remedy: "write such a parameter in one way, and sign and send the same bytes",
+            scope: .parameters,
             correction: .request { draft in
                 draft.withParameters { text in
                     var (with, without) = (QueryPairs(text), QueryPairs(text))
@@ -79,6 +85,7 @@ extension Mistake {
         Mistake(
             code: "query-added", sentence: "a parameter was added after signing, or was left out of it",
             remedy: "sign after the last parameter is in place",
+            scope: .parameters,
             correction: .request { draft in
                 draft.withParameters { text in
                     let pairs = QueryPairs(text)

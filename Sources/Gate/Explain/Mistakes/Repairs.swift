@@ -33,6 +33,7 @@ extension Mistake {
             code: "header-dropped", sentence: "a signed field did not arrive",
             remedy: "sign what is sent, and leave out fields that proxies remove",
             schemes: [.messageSignatures],
+            scope: .digest,
             correction: .repair { draft, _ in
                 guard let name = missing(in: draft).first else { return [] }
                 let values: [String]
@@ -143,6 +144,7 @@ extension Mistake {
         Mistake(
             code: "timestamp-format", sentence: "the timestamp was written in another form",
             remedy: "write it as yyyy-MM-dd-HH:mm:ss", schemes: [.formMD5],
+            scope: .parameters,
             correction: .repair { draft, _ in
                 draft.withParameters { text in
                     var pairs = QueryPairs(text)
@@ -164,6 +166,7 @@ extension Mistake {
             code: "body-compressed", sentence: "the body was compressed after it was signed",
             remedy: "compress first and sign what is sent, or turn compression off in the HTTP library",
             schemes: [.formMD5, .authV4],
+            scope: .compressed,
             correction: .repair { draft, _ in
                 Inflate.bodies(of: draft).map { body in
                     var plain = draft.with(\.body, setTo: body)

@@ -54,6 +54,7 @@ extension Mistake {
                 "the last line is the SHA-256 of the body in lower-case hexadecimal digits, as in "
                 + "X-Amz-Content-Sha256",
             schemes: [.sigV4],
+            scope: .digest,
             correction: .text { input in
                 let digest = SHA256.digest(input.draft.body.span)
                 let empty = SHA256.digest([UInt8]().span)

@@ -36,12 +36,12 @@ extension Mistake {
                     input.text.bytes[..<start.lowerBound], input.text.bytes[start.upperBound...]
                 )
                 let whole = input.draft.value(of: "signature-input") ?? []
-                return [
-                    Array(lines.dropLast()), Array(lines), Array(lines) + mark + whole,
-                    Array(lines) + [UInt8]("@signature-params: ") + value,
-                    Array(lines) + mark.dropLast() + value,
-                    Array(lines) + [UInt8]("\"signature-params\": ") + value,
-                ].map { SigningString(bytes: $0) }
+                let endings: [[UInt8]] = [
+                    [], mark + whole, [UInt8]("@signature-params: ") + value, mark.dropLast() + value,
+                    [UInt8]("\"signature-params\": ") + value,
+                ]
+                return [SigningString(bytes: Array(lines.dropLast()))]
+                    + endings.map { SigningString(bytes: lines + $0) }
             }),
         Mistake(
             code: "component-order",
