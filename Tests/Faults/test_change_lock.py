@@ -26,9 +26,10 @@ def test_a_node_goes_on_after_it_waited_for_the_lock(server, tmp_path):
             cluster.logged_in(line)
             holder = processes.start(
                 [*server.as_user, str(server.bin / "psql"), "-h", str(server.folder), "-p", str(server.port), "-U", "postgres", "-d",
-                 "locked", "-XAtq", "-c", "BEGIN; SELECT number FROM countersign.writing FOR UPDATE; SELECT pg_sleep(7); COMMIT"],
-                cwd=server.folder, stdout=subprocess.DEVNULL)
-            until(lambda: server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(7)%'") != "0", "no lock")
+                 "locked", "-XAtq"],
+                cwd=server.folder, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            holder.stdin.write("BEGIN; SELECT 'held' FROM countersign.writing FOR UPDATE;\n")
+            assert holder.stdout.readline() == "held\n"
             assert sent(line, cluster.login()).status == 503
-            holder.wait(20)
+            holder.communicate("COMMIT;\n")
             until(lambda: sent(line, cluster.login()).status == 200, "the node takes no changes any more")
