@@ -16,23 +16,23 @@ import CountersignTransport
     @Test func noInterleavingBreaksWhatHolds() async throws {
         let histories = Histories("interleavings", 500, long: 5_000)
         let start = try await Interleaving.start()
-        var (tally, steps): ([String: Int], Int) = ([:], 0)
-        for (number, drawn) in histories.all.enumerated() {
+        let events = [
+            "called", "signed in", "signed out", "forgotten", "killed", "killed at a write", "lost",
+            "revoked", "refreshed", "signed out in between", "signed in in between", "forgotten in between",
+            "called in between",
+        ]
+        var (tally, steps, number): ([String: Int], Int, Int) = ([:], 0, 0)
+        let count = try await histories.run(until: { events.allSatisfy { tally[$0] != nil } }) { drawn in
             // Most histories are short, to test the effect of one step on the next; some are long, to test
             // accumulation.
             let length = isLongRun || number % 50 == 0 ? 25 : 2
             let history = try await Interleaving(drawn, from: start)
             try await history.run(steps: length)
-            steps += length
+            (steps, number) = (steps + length, number + 1)
             tally.merge(history.tally) { $0 + $1 }
         }
-        histories.report(steps: steps)
-        // Each of these events occurred.
-        for event in [
-            "called", "signed in", "signed out", "forgotten", "killed", "killed at a write", "lost",
-            "revoked", "refreshed", "signed out in between", "signed in in between", "forgotten in between",
-            "called in between",
-        ] { #expect(tally[event, default: 0] > 0, "\(event)") }
+        histories.report(count, steps: steps)
+        for event in events { #expect(tally[event, default: 0] > 0, "\(event)") }
     }
 }
 

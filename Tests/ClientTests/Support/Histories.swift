@@ -11,22 +11,31 @@ struct Histories {
         let steps: SplitMix64
     }
 
-    let all: [Drawn]
+    private let count: Int
     private let kind: String
     private let seed: UInt64
 
     /// Of a kind, so many of them; `long` in the long run.
     init(_ kind: String, _ count: Int, long: Int) {
-        let seed = testSeed()
+        (self.kind, self.count, seed) = (kind, rounds(long, short: count), testSeed())
+    }
+
+    /// Runs each history, and then further ones until `isCovered`, up to ten times as many: whether a history
+    /// contains an event is chance, so a fixed number of them could miss it. Returns how many ran.
+    func run(until isCovered: () -> Bool = { true }, _ run: (Drawn) async throws -> Void) async throws -> Int
+    {
         var seeds = SplitMix64(seed: seed)
-        all = (1...(rounds(long, short: count))).map { number in
-            Drawn(name: "history \(number) of seed \(seed)", steps: SplitMix64(seed: seeds.next()))
+        var number = 0
+        while number < count || (number < 10 * count && !isCovered()) {
+            number += 1
+            try await run(
+                Drawn(name: "history \(number) of seed \(seed)", steps: SplitMix64(seed: seeds.next())))
         }
-        (self.kind, self.seed) = (kind, seed)
+        return number
     }
 
     /// The line that script/test shows.
-    func report(steps: Int) {
-        print("measured: \(kind): \(all.count) histories, \(steps) steps, seed \(seed)")
+    func report(_ count: Int, steps: Int) {
+        print("measured: \(kind): \(count) histories, \(steps) steps, seed \(seed)")
     }
 }
