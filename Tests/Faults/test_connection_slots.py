@@ -11,8 +11,8 @@ import time
 import pytest
 
 import bearer
-from full import sampled
 from gateway import Gateway
+from sampling import sampled
 from wire import Closed, Connection
 
 KIB = 1 << 10

@@ -17,8 +17,8 @@ import pytest
 
 import oracles
 from backend import Backend
-from full import sampled
 from gateway import ROOT, Gateway
+from sampling import sampled
 from signing import ReleaseKey
 from wire import Closed
 

@@ -8,9 +8,9 @@ import pytest
 
 from bearer import PREFIX, add_app, asked, login
 from clock import Clock
-from full import sampled
 from gateway import Gateway
 from person import PASSWORD, Person
+from sampling import sampled
 from waiting import until
 
 SHIFTS = {"+1s": 1, "-1s": -1, "+5m": 300, "-5m": -300, "+1h": 3_600, "-1h": -3_600, "-1d": -86_400}

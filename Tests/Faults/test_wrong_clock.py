@@ -9,10 +9,10 @@ import time
 import pytest
 
 from clock import Clock
-from full import sampled
 from gateway import Gateway, run
 from person import PASSWORD, Person
 from ports import reserve_port
+from sampling import sampled
 from waiting import until
 from wire import Closed, Reader
 

@@ -11,9 +11,9 @@ import sys
 from dataclasses import dataclass
 
 import pytest
-from full import sampled
 from gateway import BINARY, ROOT, run
 from products import peer
+from sampling import sampled
 
 # Each planted fault runs many cases: minutes on a debug build.
 

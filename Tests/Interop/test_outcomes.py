@@ -13,9 +13,9 @@ import pytest
 import bearer
 from backend import Backend, Seen, ok
 from clock import Clock
-from full import sampled
 from l1_client import signed
 from ports import reserve_port
+from sampling import sampled
 from test_metrics import Administered
 from waiting import HANGS, until
 from wire import Answer, Closed, Connection

@@ -11,9 +11,9 @@ import auth_clients
 import needs
 from backend import Backend
 from broken import Breakable, code, stolen, with_mac
-from full import sampled
 from l1_client import signed
 from products import BINARY, BREAKABLE
+from sampling import sampled
 from signing import ReleaseKey
 from unsealing import NEXT_ROOT, vault
 from unsealing import ROOT as SESSION_ROOT

@@ -14,9 +14,9 @@ import pytest
 
 import needs
 from backend import Backend
-from full import sampled
 from gateway import Gateway, run
 from ports import reserve_port
+from sampling import sampled
 
 # Two minutes on a debug build.
 

@@ -9,8 +9,8 @@ import pytest
 
 import bearer
 from backend import Backend, Seen
-from full import sampled
 from gateway import run
+from sampling import sampled
 from test_metrics import Administered
 from test_reload import Site
 
