@@ -3,7 +3,7 @@
 # .countersign/demo/Notes.json. Options go to `countersign serve`. Ctrl-C ends both.
 set -eu
 cd "$(dirname "$0")/../.."
-countersign=.build/release/countersign
+countersign=.build/serve/countersign
 data=${COUNTERSIGN_DATA:-.countersign}
 previous=
 for option in "$@"; do

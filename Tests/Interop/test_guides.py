@@ -68,7 +68,7 @@ class Deployment:
         assert done.returncode == 0, done.err
         self.stands_for = {
             "https://gate.example.com": f"{self.gateway.url} --ca {certificate}", "/var/lib/countersign": str(self.gateway.data),
-            ".build/release/countersign": "countersign", "COUNTERSIGN_DATA=.countersign": f"COUNTERSIGN_DATA={self.gateway.data}",
+            ".build/serve/countersign": "countersign", "COUNTERSIGN_DATA=.countersign": f"COUNTERSIGN_DATA={self.gateway.data}",
             ".countersign/demo": str(folder / "demo"), "AUTHORITY_KEY": self.made["authority_key"],
             "KEY_ID": self.made["key_id"],
         }

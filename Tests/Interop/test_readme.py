@@ -37,7 +37,7 @@ def test_the_first_sign_in(shared, tmp_path):
     made = json.loads(shared.admin("release", "add", "demo", "--platform", "ios", "--version", "3.0", "--json").out)
     block = block_with("countersign signup")
     for printed, real in [
-        (".build/release/countersign", BINARY), ("https://127.0.0.1:8443", shared.url), ("AUTHORITY_KEY", made["authority_key"]),
+        (".build/serve/countersign", BINARY), ("https://127.0.0.1:8443", shared.url), ("AUTHORITY_KEY", made["authority_key"]),
         (".countersign/tls/certificate.pem", str(shared.data / "tls/certificate.pem")),
         # What a person types when asked.
         ("signup --profile demo --account alice ", "signup --profile demo --account alice --password-stdin <<< tr0ub4dor "),
