@@ -161,6 +161,7 @@ def test_a_thousand_addresses_keep_nobody_out_who_does_the_work(gateway, tmp_pat
     assert attack.counts["started"] <= 11 + attack.counts["seconds"] / 60
 
 
+@pytest.mark.full
 def test_many_addresses_that_work_reach_a_hard_bound(gateway, tmp_path, is_long):
     """They use up both of the account's buckets, which keeps new devices out while they pay (docs/threat-model.md); a known device
     and a reset code are let in."""

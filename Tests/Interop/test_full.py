@@ -247,10 +247,11 @@ def test_a_step_without_a_test_is_red(project):
 
 
 def test_a_run_continues_after_an_interruption(project):
-    # The step interrupts the process that runs it, and ends only when that ends it.
+    # The step interrupts the process that runs it, and ends only when that ends it. A suite in the background inherits an
+    # ignored SIGINT.
     ending = "echo b >>.build/ran; kill -INT $PPID; tail -f /dev/null"
     project.write("script/full.toml", TABLE.replace("echo b >>.build/ran", ending))
-    program = "import full, pathlib\nfull.speed = lambda: 1.0\nfull.main(pathlib.Path.cwd(), [])"
+    program = "import full, pathlib, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nfull.speed = lambda: 1.0\nfull.main(pathlib.Path.cwd(), [])"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "script")}
     ended = subprocess.run([sys.executable, "-B", "-c", program], cwd=project.root, env=environment, capture_output=True,
                            text=True, timeout=60, check=False)

@@ -37,6 +37,7 @@ def unpacked(made, tmp_path_factory) -> pathlib.Path:
     return root
 
 
+@pytest.mark.full
 def test_the_same_program_makes_the_same_bytes(made, tmp_path):
     again = package.make(pathlib.Path(BINARY), tmp_path, revision="1")
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in made]

@@ -102,10 +102,13 @@ class Load:
         self.thread.start()
 
     def run(self) -> None:
-        with self.gateway.connect() as connection:
-            while not self.stopping.is_set():
-                connection.send(self.key.request())
-                self.codes.append(code(connection.answer()))
+        try:
+            with self.gateway.connect() as connection:
+                while not self.stopping.is_set():
+                    connection.send(self.key.request())
+                    self.codes.append(code(connection.answer()))
+        except Exception as error:
+            self.codes.append(error)
 
     def wait(self, count: int) -> None:
         seen = len(self.codes)

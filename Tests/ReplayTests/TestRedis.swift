@@ -103,9 +103,10 @@ final class TestDeployment {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// `patience` is in milliseconds: other tests may leave this one little of the processor.
+    /// `patience` is in milliseconds. By default it means that something hangs: other tests may leave this one little of
+    /// the processor.
     func node(
-        _ url: String, window: Int = 300, lifetime: Int = 0, patience: Int = 5_000,
+        _ url: String, window: Int = 300, lifetime: Int = 0, patience: Int = 60_000,
         clock: any TimeSource = SystemTime()
     ) throws -> TestNode {
         let address = try #require(RedisAddress(url: url))
@@ -117,7 +118,7 @@ final class TestDeployment {
         return try TestNode(replay)
     }
 
-    func start(_ url: String, window: Int = 300, patience: Int = 5_000) async throws -> TestNode {
+    func start(_ url: String, window: Int = 300, patience: Int = 60_000) async throws -> TestNode {
         let node = try node(url, window: window, patience: patience)
         try node.replay.start()
         try await node.untilReady()
@@ -134,7 +135,7 @@ extension TestDeployment {
             inspecting: .header, authenticatingBy: deployment.rows)
         let replay = try PostgreSQLReplayGuard(
             address, secret: deployment.replaySecret, store: store,
-            retention: .init(window: window, lifetime: 0), patience: 5_000, clock: clock
+            retention: .init(window: window, lifetime: 0), patience: 60_000, clock: clock
         ) { note in notes.with { $0.append(note) } }
         return try TestNode(replay)
     }

@@ -33,7 +33,11 @@ def listens(port: int, process: subprocess.Popen) -> bool:
 
 def is_read(sock: socket.socket) -> bool:
     """Whether the peer, a process of this machine, has read all that was sent. Source: proc_net_tcp(5)."""
-    ours, theirs = (f":{address[1]:04X}" for address in (sock.getsockname(), sock.getpeername()))
+    try:
+        ours, theirs = (f":{address[1]:04X}" for address in (sock.getsockname(), sock.getpeername()))
+    except OSError:
+        # The peer has closed the connection, and so reads no more.
+        return True
     for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, remote, _, queues, *_ = line.split()
         if local.endswith(theirs) and remote.endswith(ours):

@@ -28,6 +28,13 @@ def programs() -> pathlib.Path | None:
     return pathlib.Path(on_path).parent if on_path else None
 
 
+def is_running(pid: int) -> bool:
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class Postgres:
     def __init__(self, primary: "Postgres | None" = None):
         """A new database cluster, or a standby of that one, which follows it asynchronously."""
@@ -112,10 +119,15 @@ class Postgres:
 
     def kill(self) -> None:
         """Ends all of its processes as a power failure does, apart from what the kernel has not written."""
-        for pid in self.pids():
+        # Stopped first, so that it starts no process that the list does not have.
+        self.process.send_signal(signal.SIGSTOP)
+        pids = self.pids()
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait()
+        # A server does not start while a process of the former one has its memory.
+        until(lambda: not any(is_running(pid) for pid in pids), "the server's processes end")
 
     def stop(self) -> None:
         if self.process and self.process.poll() is None:

@@ -81,7 +81,7 @@ def several(folder: pathlib.Path, replay: str, *stores: str):
 
 
 def check_each_is_admitted_once(nodes: list[Node], key: ReleaseKey, rounds: int) -> None:
-    """The same request reaches all of them at one instant."""
+    """The same request reaches all of them at one instant. None admits it while the guard's server is slow to answer."""
     with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(len(nodes)) as threads:
         connections = [stack.enter_context(gateway.connect()) for gateway in nodes]
         start = threading.Barrier(len(nodes))
@@ -91,10 +91,14 @@ def check_each_is_admitted_once(nodes: list[Node], key: ReleaseKey, rounds: int)
             connection.send(request)
             return connection.answer().status
 
+        admitted = 0
         for _ in range(rounds):
             request = key.request("POST", "/pay", b"1")
             statuses = list(threads.map(lambda connection, request=request: send(connection, request), connections))
-            assert sorted(statuses) == [200, *[401] * (len(nodes) - 1)], statuses
+            assert statuses.count(200) <= 1 and set(statuses) <= {200, 401, 503}, statuses
+            assert 200 in statuses or 503 in statuses, statuses
+            admitted += 200 in statuses
+        assert admitted > 0
 
 
 def code(gateway: Gateway, request: bytes) -> str:
