@@ -29,7 +29,8 @@ trap 'exit 143' TERM
 # Waits until a line of $1 begins with $2, and prints the rest of that line. $3 is the process that writes it.
 wait_for() {
     until grep -q "^$2" "$1"; do
-        kill -0 "$3" 2>/dev/null || return 1
+        # A process that has ended still has its id until this shell waits for it.
+        kill -0 "$3" 2>/dev/null && ! grep -qs '^State:.Z' "/proc/$3/status" || return 1
         sleep 0.05
     done
     sed -n "s|^$2||p" "$1" | head -n 1
