@@ -1,9 +1,9 @@
 import CountersignSchemes
 import CountersignWire
 
-/// The limit on the cost of an explanation: it runs on the threads that serve requests, so a deliberately wrong
-/// request must not cost more than this. It counts work and no time, so that the same request has the same
-/// explanation on every machine.
+/// The limit on the cost of an explanation: it runs on the threads that serve requests, so a deliberately
+/// wrong request must not cost more than this. It counts work and no time, so that the same request has the
+/// same explanation on every machine.
 package struct ExplanationBudget: Sendable {
     /// For a person with one request: a second at most.
     package static let command = ExplanationBudget(work: 64 << 20)
