@@ -365,7 +365,7 @@ def test_nodes_are_listed(cluster, tmp_path):
     text = cluster.nodes[1].admin("nodes").out
     assert all(f"127.0.0.1:{node.port}" in text for node in cluster.nodes)
     # Each has a replay file of its own here, so that a request could be replayed at another.
-    assert all(node.causes() == ["replay-guards"] for node in cluster.nodes)
+    until(lambda: all(node.causes() == ["replay-guards"] for node in cluster.nodes), lambda: [node.causes() for node in cluster.nodes])
     done = run("nodes", "--data", tmp_path / "other", environment=cluster.nodes[0].environment)
     assert done.returncode != 0
     (tmp_path / "other").mkdir(exist_ok=True)
