@@ -63,14 +63,14 @@ class Gateway:
         return [self.binary, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--admin", "off",
                 "--workers", "2", *map(str, self.options), *map(str, options)]
 
-    def start(self, *options: object, prefix: tuple[str, ...] = ()) -> "Gateway":
-        """Starts and waits until it listens, on the same port each time."""
+    def start(self, *options: object, prefix: tuple[str, ...] = (), wait: float = HANGS) -> "Gateway":
+        """Starts and waits until it listens, on the same port each time. After `wait` seconds it hangs."""
         with open(self.log_path, "ab") as log:
             self.process = self.owner.start([*prefix, *self.command(*options)], stdout=subprocess.PIPE, stderr=log,
                                             stdin=subprocess.DEVNULL, env={**os.environ, **self.environment})
         self.inside = ("nsenter", "-t", str(self.process.pid), "-m") if prefix else ()
         self.started = []
-        hangs = threading.Timer(HANGS, self.process.kill)
+        hangs = threading.Timer(wait, self.process.kill)
         hangs.start()
         try:
             self._await_address()
