@@ -17,7 +17,8 @@ import Testing
         }
     }
 
-    /// A guard with an own place, and what must live as long.
+    /// A guard with an own place, and what must live as long. Shared guards have a window of an hour: on a slow
+    /// machine a test waits minutes for its turn, and an entry must not end meanwhile.
     private struct Scene {
         let guarding: any ReplayGuard
         /// Opened again over the same entries.
@@ -40,15 +41,15 @@ import Testing
             case .redis:
                 let server = try TestRedis()
                 let deployment = try TestDeployment()
-                let one = try await deployment.start(server.url)
-                let two = try await deployment.start(server.url)
+                let one = try await deployment.start(server.url, window: 3_600)
+                let two = try await deployment.start(server.url, window: 3_600)
                 (guarding, again, nodes) = (one.replay, two.replay, [one, two])
                 (self.deployment, self.server) = (deployment, server)
             case .postgreSQL:
                 let address = try #require(TestDatabases.shared).make()
                 let deployment = try TestDeployment(address)
-                let one = try await deployment.start(address)
-                let two = try await deployment.start(address)
+                let one = try await deployment.start(address, window: 3_600)
+                let two = try await deployment.start(address, window: 3_600)
                 (guarding, again, nodes) = (one.replay, two.replay, [one, two])
                 (self.deployment, server) = (deployment, nil)
             }
