@@ -2,6 +2,7 @@
 // other. script/full --smoke compiles and runs it.
 import Glibc
 
+// Unsafe on purpose: the thread sanitizer must report it.
 nonisolated(unsafe) var shared = 0
 
 @main enum Race {

@@ -103,7 +103,8 @@ final class TestDeployment {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// `patience` is in milliseconds. By default it means that something hangs: other tests may leave this one little of
+    /// `patience` is in milliseconds. By default it means that something hangs: other tests may leave this
+    /// one little of
     /// the processor.
     func node(
         _ url: String, window: Int = 300, lifetime: Int = 0, patience: Int = 60_000,

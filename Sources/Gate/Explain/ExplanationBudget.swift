@@ -22,7 +22,7 @@ package struct ExplanationBudget: Sendable {
     static let hypothesis = 4 << 10
     /// Requests of one mistake that a second one is tried on.
     static let maximumVariants = 2
-    /// Bodies beyond this are not read as JSON or forms, nor written anew.
+    /// Bodies beyond this are not read as JSON or forms, nor written again.
     static let largestBody = 64 << 10
     /// What a compressed body may become: as much as the gateway holds.
     static let largestInflatedBody = 1 << 20
@@ -57,7 +57,7 @@ extension Mistake {
         case parameters
         /// Each field in its turn.
         case fields
-        /// A body that is small enough to be written anew.
+        /// A body that is small enough to be written again.
         case body
         /// The same of JSON, in many ways.
         case json
