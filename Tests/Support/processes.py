@@ -59,8 +59,10 @@ def end_process(process: subprocess.Popen) -> None:
 
 
 def kill_groups(groups: set[int], session: int | None = None) -> None:
-    """Kills the members of these groups. A group is of this session, or its leader began a session."""
-    session = session or os.getsid(0)
+    """Kills the members of these groups. A group is of this session, or its leader began a session. The id of a
+    session is 0 where its leader is outside this PID namespace, as in a container."""
+    if session is None:
+        session = os.getsid(0)
     for member, group, of_session in members() if groups else ():
         if group in groups and of_session in (session, group):
             with contextlib.suppress(ProcessLookupError):
