@@ -87,6 +87,8 @@ class Backend:
                 sock, _ = self.listener.accept()
             except OSError:
                 return
+            # Otherwise a second write waits until the peer has acknowledged the first.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
 
     def serve(self, sock: socket.socket) -> None:

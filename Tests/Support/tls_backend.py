@@ -23,7 +23,6 @@ class TLSBackend(Backend):
         self.url = f"https://localhost:{self.port}"
 
     def serve(self, sock: socket.socket) -> None:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             with sock:
                 wrapped = self.context.wrap_socket(sock, server_side=True)
