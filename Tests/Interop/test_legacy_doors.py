@@ -5,12 +5,12 @@ import base64
 import hashlib
 import json
 import secrets
-import time
 import urllib.parse
 
 import pytest
 
 from backend import Backend
+from clock import Clock
 from gateway import Gateway, run
 from l1_client import call, signed
 from l5_client import OldClient, kept, sent
@@ -21,11 +21,6 @@ PATHS = ("login:/user/login,logout:/user/logout,token:/user/token,signup:/user/r
          "password:/user/password")
 NAMES = "account:phoneNo,password:pwd,new-password:newPwd,token:tok,login-token:loginTok,user:uid"
 NOBODY = {"uid": 0}
-
-
-def away_from_the_minute_s_end() -> None:
-    if time.time() % 60 > 55:
-        time.sleep(61 - time.time() % 60)  # lint: the minute is the client's own
 
 
 class Place:
@@ -82,15 +77,15 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    with Backend() as backend, Gateway(tmp_path_factory.mktemp("doors"), "--upstream", backend.url,
-                                       "--login-address", "100000/1s") as running:
+    folder = tmp_path_factory.mktemp("doors")
+    with Backend() as backend, Gateway(folder, "--upstream", backend.url, "--login-address", "100000/1s",
+                                       clock=Clock(folder)) as running:
         yield Place(running, backend)
 
 
 class TestLogin:
     @pytest.mark.parametrize("rung", ("plain-get", "md5", "hmac-md5-time"))
     def test_rungs_at_one_path(self, place, rung):
-        away_from_the_minute_s_end()
         name = place.add(rung)
         assert place.log_in(rung, name, PASSWORD + "x") == NOBODY
         answer = place.log_in(rung, name)
@@ -315,7 +310,6 @@ class TestPassword:
         assert place.log_in("md5", name)["uid"] > 0
 
     def test_no_value_that_could_be_kept(self, place):
-        away_from_the_minute_s_end()
         name = place.add("hmac-md5-time")
         answer = place.post("/user/password", phoneNo=name, pwd=sent("hmac-md5-time", PASSWORD, SALT, KEY),
                             newPwd=kept("hmac-md5-time", OTHER, SALT, KEY))
@@ -330,7 +324,7 @@ def test_tokens_run_out_with_minus_100_unless_they_are_renewed(place):
     place.set(token_lifetime="1s")
     try:
         session = place.log_in("md5", place.add("md5"))
-        time.sleep(2.1)  # lint: a token's lifetime
+        place.running.clock.advance(2.1)
         assert place.api(session["tok"]) == -100
         assert place.post("/user/password", tok=session["tok"], pwd="x", newPwd="y")["err"]["code"] == -100
         place.set(legacy_renewal="on")

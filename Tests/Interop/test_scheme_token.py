@@ -7,8 +7,10 @@ import urllib.parse
 import pytest
 
 from backend import Backend
+from clock import Clock
 from gateway import Gateway, run
 from l1_client import signed
+from waiting import until
 from wire import Answer
 
 APP_ID, PRIVATE_KEY = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
@@ -77,13 +79,17 @@ class Place:
     def last(self):
         return self.backend.seen[-1]
 
+    def metered(self, app: str) -> list[dict]:
+        return json.loads(self.gateway.admin("meter", app, "--json").out)["releases"]
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("token")
     with (
         Backend(answering) as backend,
-        Gateway(tmp_path_factory.mktemp("token"), "--tls", "off", "--upstream", backend.url, "--login-address", "100000/1s",
-                "--authority", ",".join([*dict.fromkeys(HOSTS.values()), "port.example"])) as gateway,
+        Gateway(folder, "--tls", "off", "--upstream", backend.url, "--login-address", "100000/1s", "--authority",
+                ",".join([*dict.fromkeys(HOSTS.values()), "port.example"]), clock=Clock(folder)) as gateway,
     ):
         common = {"legacy_login": "on", "slots": "unlimited", "token_in": PLACES, "release_in": VERSIONS,
                   "platform_in": "header:X-Platform", "user_in": "form:userId,header:X-User-Id,cookie:uid"}
@@ -340,7 +346,7 @@ class TestVersions:
         assert self.seen(place, granted["token"])[:2] == ("ios", "1.0")
         assert self.seen(place, granted["token"], ("X-App-Version", "1.0"))[:2] == ("ios", "1.0"), "on the login's platform"
         # Within ten seconds of the login a renewal is answered with the same token, and changes nothing.
-        time.sleep(10.5)  # lint: a token's lifetime
+        place.gateway.clock.advance(10.5)
         answer = place.send(
             HOSTS["shop"], "POST", "/login/token.php", ("X-App-Version", "1.1"), body=f"loginToken={granted['loginToken']}"
         )
@@ -364,12 +370,11 @@ class TestVersions:
         answer = place.send(HOSTS["shop"], "POST", "/login/token.php", *android, body=f"loginToken={granted['loginToken']}")
         assert json.loads(answer.body)["err"]["code"] == -99
         assert place.get(granted["token"], ("X-App-Version", "1.1"), ("X-Platform", "ios")).status == 200
-        deadline, line = time.monotonic() + 15, {}
-        while line.get("refused_by_code") != {"update-required": 4} and time.monotonic() < deadline:  # lint: waits for a condition by hand
-            time.sleep(0.3)  # lint: waits for a condition by hand
-            lines = json.loads(place.gateway.admin("meter", "shop", "--json").out)["releases"]
-            line = next(line for line in lines if line["key_id"] == key)
-        assert line["refused_by_code"] == {"update-required": 4}, "two calls, a login and a renewal"
+
+        def refused() -> dict:
+            return next(line["refused_by_code"] for line in place.metered("shop") if line["key_id"] == key)
+
+        until(lambda: refused() == {"update-required": 4}, lambda: f"two calls, a login and a renewal: {refused()}")
 
 
 def test_bad_policies(place):
@@ -414,9 +419,8 @@ def test_a_session_that_ended(place):
 
 def test_a_token_that_ran_out_is_renewed(place):
     granted, host = place.log_in("short"), HOSTS["short"]
-    deadline = time.monotonic() + 15
-    while code(answer := place.get(granted["token"], host=host)) == "accepted" and time.monotonic() < deadline:  # lint: waits for a condition by hand
-        time.sleep(0.2)  # lint: waits for a condition by hand
+    place.gateway.clock.advance(1.1)
+    answer = place.get(granted["token"], host=host)
     assert (answer.status, code(answer)) == (401, "token-expired")
     place.gateway.admin("app", "policy", "short", "--set", "token-lifetime=1h")
     answer = place.send(host, "POST", "/login/token.php", body=f"loginToken={granted['loginToken']}")
@@ -491,19 +495,14 @@ def test_the_meter(place):
     token = place.log_in("plain")["token"]
     for _ in range(3):
         assert place.get(token, ("X-App-Version", f"made-up-{time.time_ns()}"), host=HOSTS["plain"]).status == 200
-    deadline, found = time.monotonic() + 15, []
-    while time.monotonic() < deadline:  # lint: waits for a condition by hand
-        meter = json.loads(place.gateway.admin("meter", "plain", "--json").out)
-        found = [line for line in meter["releases"] if line["scheme"] == "token"]
-        if found and found[0]["accepted"] >= 3:
-            break
-        time.sleep(0.3)  # lint: waits for a condition by hand
+    lines = lambda: [line for line in place.metered("plain") if line["scheme"] == "token"]  # noqa: E731
+    until(lambda: any(line["accepted"] >= 3 for line in lines()), lambda: f"three more accepted: {lines()}")
+    found = lines()
     assert len(found) == 1, "no caller makes a row"
     assert (found[0]["key_id"], found[0]["version"], found[0]["protects"]) == ("token:plain", "unknown", "session")
     text = place.gateway.admin("meter", "plain").out
     assert "token (legacy, protects the session only)" in text
-    lines = json.loads(place.gateway.admin("meter", "shop", "--json").out)["releases"]
-    assert {line["protects"] for line in lines if line["scheme"] == "form-md5"} == {"request"}
+    assert {line["protects"] for line in place.metered("shop") if line["scheme"] == "form-md5"} == {"request"}
 
 
 def test_offline():
