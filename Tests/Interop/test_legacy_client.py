@@ -6,7 +6,6 @@ import pathlib
 import re
 import ssl
 import subprocess
-import time
 import urllib.request
 
 import pytest
