@@ -554,8 +554,7 @@ def test_the_document_describes_every_answer(served, tmp_path):
 def test_the_authoritys_routes_are_those_of_its_document(tmp_path):
     with Deployment(tmp_path / "site", "--tls", "off") as served:
         served.add_app("demo")
-        answer = served.send(
-            b"GET /countersign/v1/openapi.json HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % served.port)
+        answer = served.send(b"GET /countersign/v1/openapi.json HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % served.port)
         assert answer.status == 200 and json.loads(answer.body) == json.loads(run("openapi", "authority").out)
         for path, item in json.loads(answer.body)["paths"].items():
             target = path.replace("{app}", "demo").replace("{session}", "A" * 22)

@@ -35,8 +35,7 @@ def auth(tmp_path_factory):
             running.add_app(scheme, schemes=scheme)
             running.admin("release", "add", scheme, "--platform", "ios", "--version", "1.0", "--scheme", scheme,
                           "--key-id", KEY + scheme[-1], "--secret", SECRET)
-        running.client = pusher.Pusher(
-            app_id="3", key=KEY + "1", secret=SECRET, host="127.0.0.1", port=running.port, ssl=False)
+        running.client = pusher.Pusher(app_id="3", key=KEY + "1", secret=SECRET, host="127.0.0.1", port=running.port, ssl=False)
         yield running
 
 

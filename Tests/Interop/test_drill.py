@@ -9,9 +9,9 @@ import time
 import pytest
 
 import processes
-from backend import Backend
 from clock import Clock
 from gateway import run
+from module_backend import backend  # noqa: F401
 from nodes import Cluster, Node, sent
 from postgres import Postgres, programs
 from products import BINARY
@@ -27,12 +27,6 @@ def server():
     yield server
     if server:
         server.remove()
-
-
-@pytest.fixture(scope="module")
-def backend():
-    with Backend() as running:
-        yield running
 
 
 @pytest.fixture(params=STORES)

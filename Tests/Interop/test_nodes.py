@@ -19,6 +19,7 @@ from bearer import PREFIX
 from clock import Clock
 from gateway import run
 from link import Link
+from module_backend import backend  # noqa: F401
 from nodes import HOST, Cluster, Node, sent
 from person import Person
 from postgres import Postgres, programs
@@ -27,12 +28,6 @@ from waiting import until
 from wire import Closed
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
-
-
-@pytest.fixture(scope="module")
-def backend():
-    with Backend() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
