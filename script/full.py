@@ -36,6 +36,8 @@ import time
 import tomllib
 import xml.etree.ElementTree as ET
 
+import mutate
+
 KINDS = {"commit": str, "date": str, "seconds": int, "speed": float, "counts": dict, "seed": (int, type(None)),
          "verdict": str, "command": str, "green": (str, type(None)), "tail": list}
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -188,15 +190,14 @@ class Table:
                  for key, value in row.items()}
         step = Step(**named | {"builds": list(row.get("builds", [])), "paths": list(row.get("paths", []))})
         step.paths.append(str(path.relative_to(self.root)))
-        with path.open("rb") as file:
-            for entry in tomllib.load(file)["mutation"]:
-                step.paths.append(entry["file"])
-                for test in entry["tests"]:
-                    if ".py" in test:
-                        step.builds.append("gateway")
-                        step.paths += [test.partition("::")[0], "Tests/Support", "Tests/conftest.py"]
-                    else:
-                        step.builds.append(test.partition(".")[0])
+        for entry in mutate.of_file(path):
+            step.paths.append(entry["file"])
+            for test in entry["tests"]:
+                if ".py" in test:
+                    step.builds.append("gateway")
+                    step.paths += [test.partition("::")[0], "Tests/Support", "Tests/conftest.py"]
+                else:
+                    step.builds.append(test.partition(".")[0])
         step.builds, step.paths = sorted(set(step.builds)), sorted(set(step.paths))
         return step
 

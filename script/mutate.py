@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants mistakes in the sources, one at a time, and demands that a test finds each.
 
-Each mistake is an entry of Tests/Mutations/*.toml: a file, a text that occurs there exactly once, its
+Each mistake is a table of Tests/Mutations/*.toml, named by its id: a file, a text that occurs there exactly once, its
 replacement, one line that describes the mistake, and the tests of which one must fail. The tool works in a copy
 of the tracked files with a debug build of its own (.build-mutate/tree), which has only the test modules that the
 selected entries name. For each mistake it replaces the text, builds, runs the named tests in their order until
@@ -34,19 +34,25 @@ class EntryError(Exception):
     pass
 
 
+def of_file(path):
+    """The entries of one file, a table for each. `tests` before the first is the value of those without it."""
+    with path.open("rb") as file:
+        tables = tomllib.load(file)
+    common = {"tests": tables.pop("tests")} if "tests" in tables else {}
+    return [{"id": name} | common | table for name, table in tables.items()]
+
+
 def entries():
     """All entries, by the names of their files. Each has the keys of `KEYS`, and `group`: its file's name."""
     found, names = [], set()
     for path in sorted((ROOT / "Tests/Mutations").glob("*.toml")):
-        with path.open("rb") as file:
-            for entry in tomllib.load(file)["mutation"]:
-                if set(entry) != KEYS:
-                    keys = ", ".join(sorted(KEYS))
-                    raise EntryError(f"{path.name}: {entry.get('id')}: expected the keys {keys}")
-                if entry["id"] in names:
-                    raise EntryError(f"{path.name}: the id {entry['id']} is there twice")
-                names.add(entry["id"])
-                found.append(entry | {"group": path.stem})
+        for entry in of_file(path):
+            if set(entry) != KEYS:
+                raise EntryError(f"{path.name}: {entry['id']}: expected the keys {', '.join(sorted(KEYS - {'id'}))}")
+            if entry["id"] in names:
+                raise EntryError(f"{path.name}: the id {entry['id']} is there twice")
+            names.add(entry["id"])
+            found.append(entry | {"group": path.stem})
     return found
 
 

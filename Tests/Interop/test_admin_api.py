@@ -25,7 +25,7 @@ from clock import Clock
 from gateway import BINARY, run
 from signing import ReleaseKey
 from test_metrics import Administered
-from waiting import until
+from waiting import HANGS, until
 
 ALL = ["apps:read", "apps:write", "releases:read", "releases:write", "accounts:read", "accounts:write", "accounts:verify", "accounts:recover", "sessions:read",
        "sessions:write", "audit:read", "webhooks:read", "webhooks:write", "server:read", "server:write"]
@@ -471,6 +471,14 @@ def test_the_log_is_followed_here_and_from_elsewhere(served, tmp_path):
     assert remote.process.returncode == local.process.returncode == -signal.SIGTERM
 
 
+def four_that_wait(pool: concurrent.futures.Executor, call) -> tuple[list[concurrent.futures.Future], tuple]:
+    """Four calls that wait, and the response of a fifth: it is the first that ends, since four are waiting."""
+    calls = [pool.submit(call) for _ in range(5)]
+    ended, waiting = concurrent.futures.wait(calls, HANGS, concurrent.futures.FIRST_COMPLETED)
+    assert len(ended) == 1, "none is refused"
+    return list(waiting), ended.pop().result()
+
+
 def test_calls_that_wait_are_few_and_end(served):
     last = served.call("GET", "/api/v1/audit")[1]["records"][-1]["number"]
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -482,25 +490,24 @@ def test_calls_that_wait_are_few_and_end(served):
     # What is there already is not waited for: a wait would end with the client's patience.
     assert served.call("GET", f"/api/v1/audit?after={last - 1}&wait=30")[1]["records"]
     with concurrent.futures.ThreadPoolExecutor(5) as pool:
-        waiting = [pool.submit(served.call, "GET", f"/api/v1/audit?after={last}&wait=4") for _ in range(4)]
-        time.sleep(1)  # lint: nothing tells that a call waits
-        status, problem, _ = served.call("GET", f"/api/v1/audit?after={last}&wait=4")
+        waiting, refused = four_that_wait(pool, lambda: served.call("GET", f"/api/v1/audit?after={last}&wait=30"))
+        status, problem, _ = refused
         assert (status, problem["code"]) == (503, "unavailable") and "at most 4" in problem["detail"]
         # Another token has places of its own, and the same token may do other things.
         other = served.token_for("other", ["audit:read"])
-        begins = served.call("GET", f"/api/v1/audit?after={last}&wait=4", token=other)
+        begins = served.call("GET", f"/api/v1/audit?after={last}&wait=30", token=other)
         assert begins[0] == 200 and [one["action"] for one in begins[1]["records"]] == ["token.add"]
         assert all(one.result()[1]["records"] for one in waiting), "the new token's record ends their wait"
     assert served.call("GET", f"/api/v1/audit?after={last + 1}&wait=1")[0] == 200, "their places are free again"
 
 
 def test_a_server_that_ends_waits_for_no_record(tmp_path):
-    with Deployment(tmp_path) as gateway, concurrent.futures.ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(gateway.call, "GET", "/api/v1/audit?after=1000&wait=30")
-        time.sleep(1)  # lint: nothing tells that a call waits
+    with Deployment(tmp_path) as gateway, concurrent.futures.ThreadPoolExecutor(5) as pool:
+        waiting, _ = four_that_wait(pool, lambda: gateway.call("GET", "/api/v1/audit?after=1000&wait=30"))
         gateway.process.terminate()
-        assert gateway.process.wait(20) == 0
-        assert isinstance(waiting.exception(10), http.client.RemoteDisconnected)
+        # Ended by the server: a wait that ran out would have a response.
+        assert all(isinstance(one.exception(HANGS), http.client.RemoteDisconnected) for one in waiting)
+        assert gateway.process.wait(HANGS) == 0
 
 
 def test_over_postgresql(server, tmp_path):
@@ -547,8 +554,7 @@ def test_the_document_describes_every_answer(served, tmp_path):
 def test_the_authoritys_routes_are_those_of_its_document(tmp_path):
     with Deployment(tmp_path / "site", "--tls", "off") as served:
         served.add_app("demo")
-        answer = served.send(
-            b"GET /countersign/v1/openapi.json HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % served.port)
+        answer = served.send(b"GET /countersign/v1/openapi.json HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % served.port)
         assert answer.status == 200 and json.loads(answer.body) == json.loads(run("openapi", "authority").out)
         for path, item in json.loads(answer.body)["paths"].items():
             target = path.replace("{app}", "demo").replace("{session}", "A" * 22)

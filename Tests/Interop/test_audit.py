@@ -3,16 +3,15 @@
 import json
 import os
 import pwd
-import random
 import signal
 import sqlite3
-import subprocess
 import time
 
 import pytest
 
-import processes
-from gateway import BINARY, run
+import needs
+from gateway import run
+from kills import killed_at
 
 
 class Folder:
@@ -103,23 +102,19 @@ def test_the_database_itself_refuses_a_mistake(folder):
 
 
 @pytest.mark.full
+@needs.programs("strace")
 def test_a_kill_leaves_change_and_record_together(folder, note):
-    chance, killed = random.Random(4), 0
-    # Before, within and after the change, on however busy a machine.
-    began = time.monotonic()
-    folder.do("app", "policy", "demo", "--set", "window=60s")
-    usual = time.monotonic() - began
-    for number in range(40):
-        process = processes.start([BINARY, "app", "policy", "demo", "--set", f"window={number + 1}s", "--data", folder.path],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0, 1.5 * usual))  # lint: a random moment for a kill
-        process.send_signal(signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
+    # Before, within and after the change.
+    points = [(call, number) for call, count in (("pwrite64", 27), ("fdatasync", 5), ("unlink", 2)) for number in range(1, count + 1)]
+    killed = 0
+    for seconds, point in enumerate(points, 1):
+        done = run("app", "policy", "demo", "--set", f"window={seconds}s", "--data", folder.path, prefix=killed_at(*point))
+        killed += done.returncode == -signal.SIGKILL
     code, said = folder.verify()
     assert code == 0 and said["findings"] == []
     windows = [one["details"]["window"] for one in folder.do("audit", "list", "--last", 100)["records"]
                if "window" in one["details"]]
     policy = {row["key"]: row["value"] for row in folder.do("app", "policy", "demo")["policy"]}
     assert policy["window"] == windows[-1], "a change without its record, or a record without its change"
-    assert killed > 0 and len(windows) > 1, "every one was killed early, or none was"
-    note(f"audit: {killed} of 40 commands killed, {len(windows) - 1} of their changes durable, each with its record")
+    assert killed > len(points) / 2 and 1 < len(windows) < len(points), (killed, windows)
+    note(f"audit: {killed} of {len(points)} commands killed, {len(windows)} of their changes durable, each with its record")

@@ -163,8 +163,7 @@ def test_what_was_acknowledged_is_restored_and_nothing_else_is_taken(tmp_path):
     (there.data / "keyed-requests-from").unlink()
     with there:
         created = max(later, int(time.time()))
-        assert there.send(key.request("POST", "/pay", b"1", fields=[("Idempotency-Key", '"k"')],
-                                      created=created)).status == 200
+        assert there.send(key.request("POST", "/pay", b"1", fields=[("Idempotency-Key", '"k"')], created=created)).status == 200
 
 
 def master_key_id(gateway: Gateway, folder: pathlib.Path) -> str:

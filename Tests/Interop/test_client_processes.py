@@ -3,15 +3,17 @@ happened."""
 
 import signal
 import subprocess
-import time
 
 import pytest
 
+import needs
 import processes
 from clock import Clock
 from dropping import DroppingProxy
 from gateway import BINARY, Gateway
+from kills import killed_at
 from person import PASSWORD, Person
+from waiting import HANGS
 
 
 @pytest.fixture(scope="module")
@@ -57,23 +59,22 @@ def test_killed_in_the_middle_of_a_refresh(behind, tmp_path, what):
     assert (after["session"], after["epoch"]) == (before["session"], before["epoch"] + 1)
 
 
-def test_killed_again_and_again(behind, tmp_path, note):
-    """At moments that come as they come; whatever was under way, the session is there, and only its epoch has grown."""
+@needs.programs("strace")
+def test_killed_again_and_again(behind, tmp_path):
+    """At each lock, write and message of a refresh; the session is there, and only its epoch has grown."""
     alice = person(behind, tmp_path, "again").signs_up().logs_in()
     session = alice.status("--offline")["session"]
-    killed = 0
-    for delay in range(0, 60, 4):
-        behind[0].clock.advance(1.02)
-        process = alice.begin("/killed")
-        time.sleep(delay / 1000)  # lint: kills at several moments
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=10)
-        killed += process.returncode == -signal.SIGKILL
-        if delay % 20 == 0:
-            assert alice.calls("/after")["headers"]["countersign-session"] == session
-    assert killed >= 5, "they were too quick to be killed"
+    # The first of each are one thread's in any case; the later ones depend on how the threads share the work.
+    for call, first, last in (("flock", 2, 6), ("fsync", 2, 6), ("rename", 1, 3), ("sendto", 1, 2), ("recvfrom", 1, 2)):
+        for number in range(1, last + 1):
+            behind[0].clock.advance(1.02)
+            alice.prefix = killed_at(call, number)
+            assert alice.run("request", "/killed").returncode == -signal.SIGKILL or number > first, (call, number)
+            alice.prefix = ()
+            # Every other time, the next one finds what two of them have left.
+            if number % 2 == 0:
+                assert alice.calls("/after")["headers"]["countersign-session"] == session, (call, number)
     assert alice.calls("/last")["headers"]["countersign-session"] == session
-    note(f"command line: {killed} of 15 requests killed while a refresh was due; the session went on")
 
 
 @pytest.mark.parametrize("how", [(), ("--password-login",)], ids=["by proof", "by password"])
@@ -96,13 +97,16 @@ def test_two_log_in_at_once(served, tmp_path, how):
 
 def test_signing_out_while_others_call(behind, tmp_path):
     """Calls that were in progress may end either way; none restores a session that was signed out."""
+    proxy = behind[1]
     alice = person(behind, tmp_path, "leaving").signs_up()
-    for delay in (0, 15, 30, 45):
+    for what, where in (("request", "/token"), ("answer", "/token"), ("request", "/call/"), ("answer", "/call/")):
         alice.logs_in()
         behind[0].clock.advance(1.1)
+        proxy.hold(what, where)
         calls = [alice.begin(f"/call/{number}") for number in range(3)]
-        time.sleep(delay / 1000)  # lint: kills at several moments
+        assert proxy.holds.wait(HANGS), "no call is in progress"
         done = alice.run("logout")
+        proxy.released.set()
         for process in calls:
             process.communicate(timeout=30)
         assert done.returncode == 0, done.err

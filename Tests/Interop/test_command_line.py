@@ -23,8 +23,7 @@ def data(tmp_path):
 
 
 def add(data, *more, platform="ios", version="1.0"):
-    return run("release", "add", "shop", "--platform", platform, "--version", version, "--json", *more, "--data",
-               data)
+    return run("release", "add", "shop", "--platform", platform, "--version", version, "--json", *more, "--data", data)
 
 
 def setting(data, name: str) -> str:
@@ -47,8 +46,7 @@ def test_one_wrong_setting_leaves_all_as_they_were(data):
 
 
 def test_a_secret_setting_is_not_told(data):
-    done = run("app", "policy", "shop", "--set", "debug=on", "--set", "legacy-key=" + "very-secret" * 30,
-               "--data", data)
+    done = run("app", "policy", "shop", "--set", "debug=on", "--set", "legacy-key=" + "very-secret" * 30, "--data", data)
     assert done.returncode == 2 and "legacy-key" in done.err and "nothing was changed" in done.err
     assert "very-secret" not in done.err
 
@@ -119,8 +117,7 @@ def test_printed_times_are_taken_back(data):
     for text in texts:
         assert not OTHER_TIMES.search(text), text
     assert TIME.search(texts[1]) and TIME.search(texts[3])
-    again = run("release", "retire", key_id, "--at", TIME.findall(done.out)[0], "--update-url", URL, "--data",
-                data)
+    again = run("release", "retire", key_id, "--at", TIME.findall(done.out)[0], "--update-url", URL, "--data", data)
     assert again.returncode == 0
 
 

@@ -64,7 +64,10 @@ class Terminal:
             assert select.select([self.terminal], [], [], HANGS)[0], f"{keys!r}: {self.seen!r}"
             self.seen += os.read(self.terminal, 65_536).decode(errors="replace")
 
-    def close(self) -> None:
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         os.close(self.terminal)
         os.waitpid(self.process, 0)
 
@@ -73,16 +76,13 @@ class Terminal:
 def test_bash(tmp_path):
     (tmp_path / "certificates").mkdir()
     (tmp_path / "authorities file.pem").write_text("")
-    terminal = Terminal("bash", "--norc", "--noprofile", "-i", folder=tmp_path)
-    try:
+    with Terminal("bash", "--norc", "--noprofile", "-i", folder=tmp_path) as terminal:
         terminal.press("bind 'set enable-bracketed-paste off'; source <(countersign completion bash); echo do''ne\n", "done")
         terminal.press("echo a''t; countersign vers\t--js\t\n", '"version"')
         terminal.press("echo a''t; countersign serve --print-con\t--tls=of\t\n", '"tls": "off"')
         terminal.press("echo a''t; countersign serve --print-config --upstream-ca autho\t\n", "authorities file.pem\"")
         terminal.press("echo a''t; countersign serve --print-config --data cert\t\n", '"data": "certificates/"')
         terminal.press("countersign release re\t", "retire ")
-    finally:
-        terminal.close()
 
 
 @programs("zsh")
@@ -90,14 +90,11 @@ def test_zsh(tmp_path):
     (tmp_path / "authorities file.pem").write_text("")
     (tmp_path / "functions").mkdir()
     (tmp_path / "functions/_countersign").write_text(run("completion", "zsh").out)
-    terminal = Terminal("zsh", "-f", "-i", folder=tmp_path)
-    try:
+    with Terminal("zsh", "-f", "-i", folder=tmp_path) as terminal:
         terminal.press("unsetopt zle_bracketed_paste; fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -D; echo do''ne\n", "done")
         terminal.press("countersign vers\t--js\t\n", '"version"')
         terminal.press("countersign serve --print-con\t--tls=of\t\n", '"tls": "off"')
         terminal.press("countersign serve --print-config --upstream-ca=autho\t\n", "authorities file.pem\"")
-    finally:
-        terminal.close()
 
 
 @programs("zsh")

@@ -207,8 +207,7 @@ def conform(port: pathlib.Path, *options: str, timeout: float = 300) -> tuple[in
 
 
 def test_nothing_is_left_behind(tmp_path: pathlib.Path):
-    done = run("conformance", "--case", "log-in", "--", *DRIVER,
-               environment={"PYTHONPATH": str(PORT), "TMPDIR": str(tmp_path)})
+    done = run("conformance", "--case", "log-in", "--", *DRIVER, environment={"PYTHONPATH": str(PORT), "TMPDIR": str(tmp_path)})
     assert done.returncode == 0, done.err
     assert list(tmp_path.iterdir()) == []
 
@@ -251,8 +250,7 @@ def test_a_planted_fault_is_found(fault: Fault, tmp_path: pathlib.Path):
 @pytest.mark.full
 def test_a_part_that_is_left_out_is_said(tmp_path: pathlib.Path):
     shutil.copytree(PORT / "countersign_client", tmp_path / "countersign_client")
-    features = (
-        "conformance.py", '"device-signature", "change-password", "pin-manifest"', '"device-signature"')
+    features = ("conformance.py", '"device-signature", "change-password", "pin-manifest"', '"device-signature"')
     Fault("", "", (), (features,)).plant(tmp_path)
     status, report, said = conform(tmp_path, "--case", "changed-password,device-signed-call,pin-manifest")
     assert status == 0, said

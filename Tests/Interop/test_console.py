@@ -10,6 +10,7 @@ import http.client
 import http.server
 import json
 import os
+import pathlib
 import re
 import socket
 import subprocess
@@ -32,7 +33,7 @@ from person import Person
 from ports import reserve_port
 from signing import ReleaseKey
 from test_metrics import Administered
-from waiting import until
+from waiting import HANGS, until
 
 COOKIE = "__Host-countersign"
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -315,7 +316,7 @@ def test_only_the_owner_of_the_folder_makes_links(served):
     assert served.visit().get("/").status == 200
 
 
-def test_a_held_lock_costs_two_seconds(served):
+def test_a_held_lock_keeps_nobody_signed_in(served):
     visitor = served.visit()
     token = visitor.form_token()
     with open(served.data / "api-tokens.lock", "w") as lock:
@@ -657,12 +658,14 @@ def test_doctor_holds_nothing_up(tmp_path):
         threads = [threading.Thread(target=lambda: statuses.append(visitor.get("/console/doctor").status)) for _ in range(4)]
         for thread in threads:
             thread.start()
-        time.sleep(0.5)  # lint: nothing tells that the doctor has begun
+        silent.settimeout(HANGS)
+        begun, _ = silent.accept()
         assert visitor.get("/console/audit").status == 200
         assert len(statuses) < len(threads), "it waited for the doctor"
         for thread in threads:
             thread.join()
         assert 200 in statuses and 503 in statuses, statuses
+    begun.close()
     silent.close()
 
 
@@ -754,11 +757,14 @@ def test_a_page_opens_the_deployment_once(tmp_path):
     with Deployment(tmp_path) as deployment:
         visitor = deployment.visit("--read-only")
 
+        def is_traced(pid: int, by: int) -> bool:
+            return all(f"TracerPid:\t{by}\n" in status.read_text() for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"))
+
         def opened(path: str) -> int:
             trace = tmp_path / "trace"
             tracer = processes.start(["strace", "-f", "-q", "-s", "4096", "-e", "trace=openat", "-o", trace, "-p", str(deployment.process.pid)],
                                       stderr=subprocess.DEVNULL)
-            time.sleep(0.7)  # lint: strace attaches to the other threads
+            until(lambda: is_traced(deployment.process.pid, tracer.pid), "strace attaches to each thread")
             try:
                 assert visitor.get(path).status == 200
             finally:

@@ -14,7 +14,6 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from authority import Authority
 from backend import Backend
 from failing import FailingDisk, needs_mounts
 from test_console import Browser, Deployment, Visitor, chromium  # noqa: F401

@@ -5,7 +5,6 @@ import os
 import pathlib
 import shutil
 import socket
-import time
 import urllib.parse
 
 import pytest
@@ -15,6 +14,7 @@ from backend import Backend
 from gateway import ROOT, Gateway, run
 from l1_client import signed as form_signed
 from ports import reserve_port
+from waiting import until
 from wire import Connection
 
 EXAMPLES = ROOT / "Examples/decide"
@@ -54,15 +54,12 @@ class Proxy:
             self.process = processes.start(getattr(self, dialect)(), stdout=said, stderr=said, cwd=folder, env={
                 **os.environ, "COUNTERSIGN_DECIDE": f"http://127.0.0.1:{gateway.port}/countersign/v1/decide",
                 "COUNTERSIGN_SECRET": self.secret, "HOME": str(folder)})
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return
-            except OSError:
-                said = (folder / "said").read_text(errors="replace")[-800:]
-                assert self.process.poll() is None and time.monotonic() < deadline, f"{dialect} does not listen: {said}"  # lint: waits for a condition by hand
-                time.sleep(0.05)  # lint: waits for a condition by hand
+        until(lambda: self.listens() or self.process.poll() is not None, f"{dialect} does not listen")
+        assert self.process.poll() is None, (folder / "said").read_text(errors="replace")[-800:]
+
+    def listens(self) -> bool:
+        with socket.socket() as sock:
+            return sock.connect_ex(("127.0.0.1", self.port)) == 0
 
     def example(self, name: str) -> str:
         text = (EXAMPLES / name).read_text()
@@ -121,10 +118,7 @@ class Scene:
                            "old", "--secret-stdin", stdin="old-secret")
         self.proxy = Proxy(dialect, folder / "proxy", self.gateway, self.backend, self.port)
         # Traefik listens before it has read its routes.
-        deadline = time.monotonic() + 20
-        while self.send(self.plain("GET", "/open/ready")).status != 200:
-            assert time.monotonic() < deadline, "the proxy finds no way"  # lint: waits for a condition by hand
-            time.sleep(0.1)  # lint: waits for a condition by hand
+        until(lambda: self.send(self.plain("GET", "/open/ready")).status == 200, "the proxy finds no way")
         self.backend.seen.clear()
 
     def close(self) -> None:

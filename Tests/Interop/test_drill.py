@@ -9,9 +9,9 @@ import time
 import pytest
 
 import processes
-from backend import Backend
 from clock import Clock
 from gateway import run
+from module_backend import backend  # noqa: F401
 from nodes import Cluster, Node, sent
 from postgres import Postgres, programs
 from products import BINARY
@@ -29,12 +29,6 @@ def server():
         server.remove()
 
 
-@pytest.fixture(scope="module")
-def backend():
-    with Backend() as running:
-        yield running
-
-
 @pytest.fixture(params=STORES)
 def cluster(request, server, backend, tmp_path):
     """One node; over SQLite it is a gateway on its own."""
@@ -45,20 +39,19 @@ def cluster(request, server, backend, tmp_path):
 
 
 class Load:
-    """Requests without a pause: of a release's key, which the replay guard remembers, and logins, which need the store."""
+    """Requests, one after the other: of a release's key, which the replay guard remembers, and logins, which need the store."""
 
     def __init__(self, cluster: Cluster):
-        self.cluster, self.is_over = cluster, False
+        self.cluster, self.is_over = cluster, threading.Event()
         self.codes: list[tuple[float, str, str]] = []
         self.threads = [threading.Thread(target=self.send, args=(kind,)) for kind in ("signed", "login")]
 
     def send(self, kind: str) -> None:
         with self.cluster.nodes[0].connect() as line:
-            while not self.is_over:
+            while not self.is_over.wait(0.01):
                 request = self.cluster.key.request("GET", "/") if kind == "signed" else self.cluster.login()
                 answer = sent(line, request)
                 self.codes.append((time.monotonic(), kind, "ok" if answer.status < 400 else json.loads(answer.body)["code"]))
-                time.sleep(0.01)  # lint: the pace of a load
 
     def __enter__(self) -> "Load":
         for thread in self.threads:
@@ -67,7 +60,7 @@ class Load:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.is_over = True
+        self.is_over.set()
         for thread in self.threads:
             thread.join()
 

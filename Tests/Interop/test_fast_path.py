@@ -9,6 +9,7 @@ import concurrent.futures
 import hmac
 import itertools
 import os
+import pathlib
 import random
 import re
 import socket
@@ -30,7 +31,20 @@ REQUESTS = 100_000 if os.environ.get("COUNTERSIGN_LONG") else 3_000
 AUTHORITY = "shop.example"
 SECRET = "the secret of both gateways, as text"
 # The backends' connections that end although the gateway has reason to keep them.
-DYING: list[socket.socket] = []
+DYING: set[tuple[str, str]] = set()
+# ESTABLISHED and CLOSE_WAIT. Source: proc_net_tcp(5).
+OPEN = ("01", "08")
+
+
+def ports_of(sock: socket.socket) -> tuple[str, str]:
+    """The gateway's and the backend's, as open_connections() has them."""
+    return f"{sock.getpeername()[1]:04X}", f"{sock.getsockname()[1]:04X}"
+
+
+def open_connections() -> set[tuple[str, str]]:
+    """The ports of each end that its process has not closed."""
+    lines = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return {(local.split(":")[1], remote.split(":")[1]) for _, local, remote, state, *_ in lines if state in OPEN}
 
 
 class TextKey(ReleaseKey):
@@ -74,7 +88,7 @@ def answer(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(usual.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
         raise Closed
     elif kind == "dies-idle":
-        DYING.append(sock)
+        DYING.add(ports_of(sock))
         sock.sendall(usual)
         raise Closed
     elif kind == "large":
@@ -101,7 +115,7 @@ def answer(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(usual[:-5] if body else usual[:-2])
         raise Closed
     elif kind == "more":
-        DYING.append(sock)
+        DYING.add(ports_of(sock))
         sock.sendall(usual + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
         raise Closed
     elif kind == "garbage":
@@ -234,10 +248,9 @@ def converse(plan: Plan, port: int) -> list[bytes]:
 
 
 def wait_for_ends() -> None:
-    """Until the backend has closed what it was to close: whether a request gets such a connection before is chance."""
-    until(lambda: not any(sock.fileno() >= 0 for sock in DYING))
+    """Until the gateway has closed what the backend closed: whether a request gets such a connection before is chance."""
+    until(lambda: DYING.isdisjoint(open_connections()), "the gateway closes")
     DYING.clear()
-    time.sleep(0.005)  # lint: the gateway sees the ends
 
 
 CLOSE = b"\r\nConnection: close"

@@ -10,20 +10,14 @@ import time
 import pytest
 import requests
 
-from backend import Backend
 from gateway import Gateway, run
+from module_backend import backend  # noqa: F401
 from signing import ReleaseKey
 
 APP_ID, PRIVATE_KEY = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
 BOUNDARY = "----boundary-of-the-test"
 RELEASE = ("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5", "--key-id",
            APP_ID, "--secret", PRIVATE_KEY)
-
-
-@pytest.fixture(scope="module")
-def backend():
-    with Backend() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

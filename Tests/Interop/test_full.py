@@ -54,8 +54,7 @@ command = "echo mutate {stem} >>.build/ran"
 no_smoke = "none"
 """
 MUTATION = """
-[[mutation]]
-id = "m"
+[m]
 file = "Sources/C/c.swift"
 text = "1"
 replacement = "2"

@@ -207,8 +207,7 @@ def test_no_answer_is_signed_with_a_releases_secret(shared, pairs):
     authority = ed25519.Ed25519PublicKey.from_public_bytes(raw)
 
     def send(key: bytes):
-        message = Message("GET", shared.url + "/a", {"Host": shared.key.authority,
-                                                     "Countersign-Release": shared.key.key_id})
+        message = Message("GET", shared.url + "/a", {"Host": shared.key.authority, "Countersign-Release": shared.key.key_id})
         HTTPMessageSigner(signature_algorithm=algorithms.HMAC_SHA256, key_resolver=Keys(key, key)).sign(
             message, key_id=shared.key.key_id, label="app", tag="countersign", nonce=secrets.token_hex(12),
             created=datetime.datetime.now(datetime.timezone.utc),

@@ -19,8 +19,7 @@ class Place:
         running.add_app("shop", schemes="form-md5,message-signatures", legacy_login="on",
                         legacy_session="authority", legacy_host="127.0.0.1")
         for key, version in ((OLD, "1.0"), (NEW, "2.0")):
-            running.add_release("shop", "ios", version, "--scheme", "form-md5", "--key-id", key,
-                                "--secret", SECRET)
+            running.add_release("shop", "ios", version, "--scheme", "form-md5", "--key-id", key, "--secret", SECRET)
         running.admin("release", "retire", OLD, "--at", "now", "--update-url", LINK)
         self.key = running.add_release("shop", version="3.0")
 
@@ -31,8 +30,7 @@ class Place:
                    self.running.data, stdin=stdin)
 
     def remove(self, language: str, *more: str):
-        return run("app", "messages", "shop", "--language", language, "--remove", *more, "--data",
-                   self.running.data)
+        return run("app", "messages", "shop", "--language", language, "--remove", *more, "--data", self.running.data)
 
     def listed(self) -> list[dict]:
         return json.loads(self.running.admin("app", "messages", "shop", "--list", "--json").out)["messages"]
@@ -48,8 +46,7 @@ class Place:
     def err(self, key: str = NEW, language: str | None = None, **business: str) -> dict:
         """For a signed call under an unknown token, or of a retired version."""
         version = "1.0" if key == OLD else "2.0"
-        answer = self.post("/api", signed(business or {"token": "gone"}, key, SECRET, "ios", version),
-                           language)
+        answer = self.post("/api", signed(business or {"token": "gone"}, key, SECRET, "ios", version), language)
         assert answer.status == 200
         return json.loads(answer.body)["err"] | {"language": answer.get("content-language")}
 

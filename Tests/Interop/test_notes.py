@@ -259,8 +259,7 @@ def test_absent_settings_and_wrong_arguments(tmp_path):
 
 def run(settings, vault, *options: str) -> subprocess.CompletedProcess:
     command = [PROGRAM, "--settings", settings, "--vault", vault, *options]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
-                          check=False)
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
 
 
 def test_at_a_terminal(place, settings, tmp_path):
@@ -299,8 +298,7 @@ def test_the_script_that_serves_it(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     environment = {**os.environ, "TMPDIR": str(scratch)}
-    command = [ROOT / "Examples/Notes/serve.sh", "--listen", "127.0.0.1:0", "--admin", "off",
-               "--data", tmp_path / "data"]
+    command = [ROOT / "Examples/Notes/serve.sh", "--listen", "127.0.0.1:0", "--admin", "off", "--data", tmp_path / "data"]
     # Tests that run in the background may have inherited that Ctrl-C is ignored, which no shell undoes.
     script = processes.start(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=environment, start_new_session=True,
@@ -321,6 +319,5 @@ def test_the_script_that_serves_it(tmp_path):
         code = script.wait(20)
         script.communicate()
     assert code == 130
-    left = subprocess.run(["ps", "-s", str(script.pid), "-o", "pid=,args="], capture_output=True, text=True,
-                          check=False)
+    left = subprocess.run(["ps", "-s", str(script.pid), "-o", "pid=,args="], capture_output=True, text=True, check=False)
     assert left.stdout == "" and list(scratch.iterdir()) == []

@@ -8,7 +8,6 @@ import urllib.parse
 
 import pytest
 
-from backend import Backend
 from clock import Clock
 from gateway import Gateway, run
 from l1_client import signed as form_signed
@@ -16,12 +15,6 @@ from test_routes import code, unsigned
 from waiting import until
 
 OBSERVED = ("unsigned", "unknown-key", "bad-signature", "stale", "replayed", "body-mismatch", "token-expired", "scheme-not-allowed")
-
-
-@pytest.fixture
-def backend():
-    with Backend() as running:
-        yield running
 
 
 @pytest.fixture

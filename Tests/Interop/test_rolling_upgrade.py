@@ -16,10 +16,7 @@ from postgres import Postgres, programs
 from products import BREAKABLE
 from waiting import until
 
-pytestmark = [
-    pytest.mark.skipif(programs() is None, reason="no postgres"),
-    needs.breakable,
-]
+pytestmark = [pytest.mark.skipif(programs() is None, reason="no postgres"), needs.breakable]
 
 EXPANDED, CONTRACTED = ("--sabotage", "schema-expanded"), ("--sabotage", "schema-contracted")
 

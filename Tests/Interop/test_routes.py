@@ -4,16 +4,9 @@ import json
 
 import pytest
 
-from backend import Backend
 from gateway import Gateway, run
 from person import Person
 from waiting import until
-
-
-@pytest.fixture
-def backend():
-    with Backend() as running:
-        yield running
 
 
 @pytest.fixture

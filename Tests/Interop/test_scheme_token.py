@@ -7,33 +7,25 @@ import urllib.parse
 import pytest
 
 from backend import Backend
+from clock import Clock
 from gateway import Gateway, run
 from l1_client import signed
+from waiting import until
 from wire import Answer
 
 APP_ID, PRIVATE_KEY = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
 PLACES = "bearer,form:token,query:token,cookie:sid,header:X-Token"
 VERSIONS = r"form:ver,header:X-App-Version,user-agent:/Shop\/([0-9.]+)/"
 # `short` has tokens that live a second, `plain` no scheme that signs in forms, `port` one port of its host.
-HOSTS = {
-    "shop": "shop.example",
-    "plain": "plain.example",
-    "port": "port.example:8443",
-    "short": "short.example",
-    "off": "off.example",
-    "theirs": "theirs.example",
-    "one": "twins.example",
-    "two": "twins.example",
-}
+HOSTS = {"shop": "shop.example", "plain": "plain.example", "port": "port.example:8443", "short": "short.example",
+         "off": "off.example", "theirs": "theirs.example", "one": "twins.example", "two": "twins.example"}
 
 
 def answering(seen, sock) -> None:
     """The usual answer, with cookies."""
     body = b"ok"
-    sock.sendall(
-        b"HTTP/1.1 200 OK\r\nSet-Cookie: visit=7; Path=/; HttpOnly\r\nSet-Cookie: theme=dark\r\n"
-        b"Content-Length: %d\r\n\r\n" % len(body) + body
-    )
+    sock.sendall(b"HTTP/1.1 200 OK\r\nSet-Cookie: visit=7; Path=/; HttpOnly\r\nSet-Cookie: theme=dark\r\n"
+                 b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
 
 class Place:
@@ -43,26 +35,15 @@ class Place:
         self.gateway, self.backend = gateway, backend
         self.count = 0
 
-    def send(
-        self,
-        host: str,
-        method: str,
-        target: str,
-        *fields: tuple[str, str],
-        body: str | None = None,
-        type: str = "application/x-www-form-urlencoded",
-    ) -> Answer:
+    def send(self, host: str, method: str, target: str, *fields: tuple[str, str], body: str | None = None,
+             type: str = "application/x-www-form-urlencoded") -> Answer:
         lines = [f"{method} {target} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in fields)]
         if body is not None:
             lines += [f"Content-Type: {type}", f"Content-Length: {len(body.encode())}"]
         return self.gateway.send("\r\n".join([*lines, "", body or ""]).encode())
 
-    def log_in(
-        self, app: str = "shop", name: str = "ada", more: str = "", *fields: tuple[str, str], host: str | None = None
-    ) -> dict:
-        answer = self.send(
-            host or HOSTS[app], "POST", "/login/login.php", *fields, body=f"username={name}&password=pw-{name}{more}"
-        )
+    def log_in(self, app: str = "shop", name: str = "ada", more: str = "", *fields: tuple[str, str]) -> dict:
+        answer = self.send(HOSTS[app], "POST", "/login/login.php", *fields, body=f"username={name}&password=pw-{name}{more}")
         assert answer.status == 200, answer.body
         return json.loads(answer.body)
 
@@ -77,13 +58,17 @@ class Place:
     def last(self):
         return self.backend.seen[-1]
 
+    def metered(self, app: str) -> list[dict]:
+        return json.loads(self.gateway.admin("meter", app, "--json").out)["releases"]
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("token")
     with (
         Backend(answering) as backend,
-        Gateway(tmp_path_factory.mktemp("token"), "--tls", "off", "--upstream", backend.url, "--login-address", "100000/1s",
-                "--authority", ",".join([*dict.fromkeys(HOSTS.values()), "port.example"])) as gateway,
+        Gateway(folder, "--tls", "off", "--upstream", backend.url, "--login-address", "100000/1s", "--authority",
+                ",".join([*dict.fromkeys(HOSTS.values()), "port.example"]), clock=Clock(folder)) as gateway,
     ):
         common = {"legacy_login": "on", "slots": "unlimited", "token_in": PLACES, "release_in": VERSIONS,
                   "platform_in": "header:X-Platform", "user_in": "form:userId,header:X-User-Id,cookie:uid"}
@@ -97,10 +82,8 @@ def place(tmp_path_factory):
             if app == "theirs":
                 policy["legacy_session"] = "upstream"
             gateway.add_app(app, **policy)
-            rows = [
-                {"name": name, "user_id": 100 + number, "rung": "plain-post", "value": f"pw-{name}"}
-                for number, name in enumerate(("ada", "bob", "cy"))
-            ]
+            rows = [{"name": name, "user_id": 100 + number, "rung": "plain-post", "value": f"pw-{name}"}
+                    for number, name in enumerate(("ada", "bob", "cy"))]
             gateway.admin("account", "import", app, "-", stdin="\n".join(map(json.dumps, rows)))
         gateway.admin("release", "add", "shop", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5", "--key-id",
                 APP_ID, "--secret", PRIVATE_KEY)
@@ -201,9 +184,8 @@ def test_a_session_that_was_opened_under_a_signature(place):
     answer = place.get(token)
     assert (answer.status, code(answer)) == (401, "session-ended"), "leaving out the signature"
     # Not by a renewal without one either.
-    renewed = json.loads(
-        place.send(HOSTS["shop"], "POST", "/login/token.php", body=f"loginToken={place.signed_login()['loginToken']}").body
-    )
+    login_token = place.signed_login()["loginToken"]
+    renewed = json.loads(place.send(HOSTS["shop"], "POST", "/login/token.php", body=f"loginToken={login_token}").body)
     assert code(place.get(renewed["token"])) == "session-ended"
 
 
@@ -246,12 +228,8 @@ def test_a_cookie_and_where_the_page_is_from(place):
 
 
 def test_the_origin_behind_a_trusted_proxy(tmp_path):
-    with (
-        Backend() as backend,
-        Gateway(
-            tmp_path, "--tls", "off", "--upstream", backend.url, "--trusted-proxies", "127.0.0.1", "--authority", "shop.example"
-        ) as gateway,
-    ):
+    with Backend() as backend, Gateway(tmp_path, "--tls", "off", "--upstream", backend.url, "--trusted-proxies", "127.0.0.1",
+                                       "--authority", "shop.example") as gateway:
         gateway.add_app("shop", schemes="token", legacy_login="on", legacy_session="authority", legacy_host="shop.example",
                 token_in="cookie:sid")
         gateway.admin("account", "import", "shop", "-",
@@ -311,9 +289,8 @@ def test_the_user_that_a_request_names(place):
 
 class TestVersions:
     def seen(self, place, token: str, *fields: tuple[str, str], body: str | None = None) -> tuple[str, str, str]:
-        answer = place.send(
-            HOSTS["shop"], "POST" if body else "GET", "/v", ("Authorization", f"Bearer {token}"), *fields, body=body
-        )
+        bearer = ("Authorization", f"Bearer {token}")
+        answer = place.send(HOSTS["shop"], "POST" if body else "GET", "/v", bearer, *fields, body=body)
         assert answer.status == 200, answer.body
         seen = place.last()
         return (seen.get("countersign-platform"), seen.get("countersign-version"), seen.get("countersign-release"))
@@ -326,11 +303,8 @@ class TestVersions:
         assert self.seen(place, token, body="ver=1.1") == ("ios", "1.1", ids["ios", "1.1"])
         assert self.seen(place, token, ("User-Agent", "Shop/1.1 CFNetwork/1408")) == ("ios", "1.1", ids["ios", "1.1"])
         assert self.seen(place, token, ("X-App-Version", "1.0")) == other, "two platforms have it"
-        assert self.seen(place, token, ("X-App-Version", "1.0"), ("X-Platform", "Android")) == (
-            "android",
-            "1.0",
-            ids["android", "1.0"],
-        )
+        android = ("android", "1.0", ids["android", "1.0"])
+        assert self.seen(place, token, ("X-App-Version", "1.0"), ("X-Platform", "Android")) == android
         assert self.seen(place, token, ("X-App-Version", "9.9"), ("User-Agent", "Shop/1.1")) == other, "the first place counts"
         assert self.seen(place, token, ("X-App-Version", "x" * 2_000)) == other
         assert self.seen(place, token, ("X-App-Version", "token:shop")) == other
@@ -340,10 +314,9 @@ class TestVersions:
         assert self.seen(place, granted["token"])[:2] == ("ios", "1.0")
         assert self.seen(place, granted["token"], ("X-App-Version", "1.0"))[:2] == ("ios", "1.0"), "on the login's platform"
         # Within ten seconds of the login a renewal is answered with the same token, and changes nothing.
-        time.sleep(10.5)  # lint: a token's lifetime
-        answer = place.send(
-            HOSTS["shop"], "POST", "/login/token.php", ("X-App-Version", "1.1"), body=f"loginToken={granted['loginToken']}"
-        )
+        place.gateway.clock.advance(10.5)
+        answer = place.send(HOSTS["shop"], "POST", "/login/token.php", ("X-App-Version", "1.1"),
+                            body=f"loginToken={granted['loginToken']}")
         token = json.loads(answer.body)["token"]
         assert self.seen(place, token)[:2] == ("ios", "1.1")
 
@@ -364,12 +337,11 @@ class TestVersions:
         answer = place.send(HOSTS["shop"], "POST", "/login/token.php", *android, body=f"loginToken={granted['loginToken']}")
         assert json.loads(answer.body)["err"]["code"] == -99
         assert place.get(granted["token"], ("X-App-Version", "1.1"), ("X-Platform", "ios")).status == 200
-        deadline, line = time.monotonic() + 15, {}
-        while line.get("refused_by_code") != {"update-required": 4} and time.monotonic() < deadline:  # lint: waits for a condition by hand
-            time.sleep(0.3)  # lint: waits for a condition by hand
-            lines = json.loads(place.gateway.admin("meter", "shop", "--json").out)["releases"]
-            line = next(line for line in lines if line["key_id"] == key)
-        assert line["refused_by_code"] == {"update-required": 4}, "two calls, a login and a renewal"
+
+        def refused() -> dict:
+            return next(line["refused_by_code"] for line in place.metered("shop") if line["key_id"] == key)
+
+        until(lambda: refused() == {"update-required": 4}, lambda: f"two calls, a login and a renewal: {refused()}")
 
 
 def test_bad_policies(place):
@@ -414,9 +386,8 @@ def test_a_session_that_ended(place):
 
 def test_a_token_that_ran_out_is_renewed(place):
     granted, host = place.log_in("short"), HOSTS["short"]
-    deadline = time.monotonic() + 15
-    while code(answer := place.get(granted["token"], host=host)) == "accepted" and time.monotonic() < deadline:  # lint: waits for a condition by hand
-        time.sleep(0.2)  # lint: waits for a condition by hand
+    place.gateway.clock.advance(1.1)
+    answer = place.get(granted["token"], host=host)
     assert (answer.status, code(answer)) == (401, "token-expired")
     place.gateway.admin("app", "policy", "short", "--set", "token-lifetime=1h")
     answer = place.send(host, "POST", "/login/token.php", body=f"loginToken={granted['loginToken']}")
@@ -491,19 +462,14 @@ def test_the_meter(place):
     token = place.log_in("plain")["token"]
     for _ in range(3):
         assert place.get(token, ("X-App-Version", f"made-up-{time.time_ns()}"), host=HOSTS["plain"]).status == 200
-    deadline, found = time.monotonic() + 15, []
-    while time.monotonic() < deadline:  # lint: waits for a condition by hand
-        meter = json.loads(place.gateway.admin("meter", "plain", "--json").out)
-        found = [line for line in meter["releases"] if line["scheme"] == "token"]
-        if found and found[0]["accepted"] >= 3:
-            break
-        time.sleep(0.3)  # lint: waits for a condition by hand
+    lines = lambda: [line for line in place.metered("plain") if line["scheme"] == "token"]  # noqa: E731
+    until(lambda: any(line["accepted"] >= 3 for line in lines()), lambda: f"three more accepted: {lines()}")
+    found = lines()
     assert len(found) == 1, "no caller makes a row"
     assert (found[0]["key_id"], found[0]["version"], found[0]["protects"]) == ("token:plain", "unknown", "session")
     text = place.gateway.admin("meter", "plain").out
     assert "token (legacy, protects the session only)" in text
-    lines = json.loads(place.gateway.admin("meter", "shop", "--json").out)["releases"]
-    assert {line["protects"] for line in lines if line["scheme"] == "form-md5"} == {"request"}
+    assert {line["protects"] for line in place.metered("shop") if line["scheme"] == "form-md5"} == {"request"}
 
 
 def test_offline():
@@ -514,12 +480,8 @@ def test_offline():
 
 def test_no_token_in_the_log(place):
     token, host = place.log_in()["token"], HOSTS["shop"]
-    for target, fields in [
-        (f"/a?token={token}", []),
-        ("/a", [("Cookie", f"sid={token}")]),
-        (f"/{token}", [("X-Token", token)]),
-        ("/a", [("X-Token", token), ("Cookie", f"a={token}")]),
-    ]:
+    for target, fields in [(f"/a?token={token}", []), ("/a", [("Cookie", f"sid={token}")]), (f"/{token}", [("X-Token", token)]),
+                           ("/a", [("X-Token", token), ("Cookie", f"a={token}")])]:
         place.send(host, "GET", target, *fields)
     answer = place.send(host, "GET", "/the-last")
     event = place.gateway.event(json.loads(answer.body)["instance"])

@@ -72,8 +72,7 @@ def test_a_library_signs_and_one_bit_is_flipped(shared):
 
 
 def offline(command: str, key: ReleaseKey, text: bytes, *more: str):
-    return run(command, "--scheme", "message-signatures", "--key-id", key.key_id, "--secret", key.secret, *more,
-               stdin=text)
+    return run(command, "--scheme", "message-signatures", "--key-id", key.key_id, "--secret", key.secret, *more, stdin=text)
 
 
 def parsed(text: str, url: str) -> Message:
@@ -88,8 +87,7 @@ def parsed(text: str, url: str) -> Message:
     b'POST /pay HTTP/1.1\nHost: api.example\nContent-Type: application/json\nContent-Length: 7\n\n{"a":1}',
 ], ids=["get", "post"])
 def test_a_library_verifies_what_sign_makes(text):
-    key = ReleaseKey("r_AAAAAAAAAAAAAAAAAAAAAA", base64.urlsafe_b64encode(bytes(range(32))).decode().rstrip("="),
-                     "api.example")
+    key = ReleaseKey("r_AAAAAAAAAAAAAAAAAAAAAA", base64.urlsafe_b64encode(bytes(range(32))).decode().rstrip("="), "api.example")
     signed = offline("sign", key, text)
     assert signed.returncode == 0, signed.err
     verifier = HTTPMessageVerifier(signature_algorithm=algorithms.HMAC_SHA256, key_resolver=Keys(key))

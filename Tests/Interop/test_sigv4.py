@@ -14,22 +14,16 @@ import pytest
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from backend import Backend
 from gateway import Gateway, run
+from module_backend import backend  # noqa: F401
 
 KEY_ID, SECRET = "AKIDINTEROP", "correct horse/battery+staple"
 JSON_TYPE = ("Content-Type", "application/json")
 
 
 @pytest.fixture(scope="module")
-def backend_of_module():
-    with Backend() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def amazon(tmp_path_factory, backend_of_module):
-    with Gateway(tmp_path_factory.mktemp("amazon"), "--upstream", backend_of_module.url) as running:
+def amazon(tmp_path_factory, backend):
+    with Gateway(tmp_path_factory.mktemp("amazon"), "--upstream", backend.url) as running:
         running.add_app("shop", schemes="sigv4")
         running.admin("release", "add", "shop", "--platform", "ios", "--version", "1.0", "--scheme", "sigv4",
                       "--key-id", KEY_ID, "--secret", SECRET)
@@ -187,20 +181,20 @@ def test_forged_stale_and_replayed(amazon):
     assert send(amazon, signed(amazon, "GET", "/", at=time.time() - 400)).code == "stale"
 
 
-def test_fields_that_are_not_signed_are_held_back(amazon, backend_of_module):
+def test_fields_that_are_not_signed_are_held_back(amazon, backend):
     method, url, fields, body = signed(amazon, "GET", "/seen", [("X-Signed", "1")])
     assert send(amazon, (method, url, fields + [("X-Unsigned", "1")], body)).status == 200
-    seen = backend_of_module.seen[-1]
+    seen = backend.seen[-1]
     assert (seen.target, seen.get("x-signed"), seen.get("x-unsigned")) == ("/seen", "1", None)
     assert seen.get("authorization") is None
 
 
-def test_content_type_that_curl_adds_itself_is_not_signed(amazon, backend_of_module):
+def test_content_type_that_curl_adds_itself_is_not_signed(amazon, backend):
     """curl signs the fields that it is told of. A Content-Type of its own making is held back, unless the policy lets it pass."""
     assert curl(amazon, "/form?1", "-d", "a=1").status == 200
-    assert backend_of_module.seen[-1].get("content-type") is None
+    assert backend.seen[-1].get("content-type") is None
     assert curl(amazon, "/form?2", "-d", "a=1", "-H", "Content-Type: text/x").status == 200
-    assert backend_of_module.seen[-1].get("content-type") == "text/x"
+    assert backend.seen[-1].get("content-type") == "text/x"
 
 
 def test_what_sign_prints_is_accepted(amazon):

@@ -80,12 +80,6 @@ def attributes(span: dict) -> dict[str, str]:
 
 
 @pytest.fixture
-def backend():
-    with Backend() as backend:
-        yield backend
-
-
-@pytest.fixture
 def collector():
     collector = Collector()
     yield collector

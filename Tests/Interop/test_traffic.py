@@ -17,12 +17,6 @@ from test_reload import Site
 PAGE = "https://app.example.com"
 
 
-@pytest.fixture
-def backend():
-    with Backend() as backend:
-        yield backend
-
-
 # With a task as well in script/full.
 @pytest.fixture(params=sampled(["on", "off"], "on"))
 def path(request) -> str:
@@ -238,8 +232,7 @@ def test_maintenance(tmp_path, backend, path):
 
 
 def allows(answer) -> dict[str, str]:
-    return {name.removeprefix("access-control-"): value for name, value in answer.fields
-            if name.startswith("access-control-")}
+    return {name.removeprefix("access-control-"): value for name, value in answer.fields if name.startswith("access-control-")}
 
 
 def test_pages_of_allowed_origins_may_call(tmp_path, path):

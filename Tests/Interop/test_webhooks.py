@@ -19,7 +19,6 @@ from http_message_signatures import HTTPMessageVerifier, HTTPSignatureKeyResolve
 from authority import Authority
 from gateway import run
 from person import Person
-from signing import ReleaseKey
 from test_metrics import Administered
 from waiting import HANGS, until
 
