@@ -6,13 +6,14 @@ import json
 import resource
 import select
 import socket
-import time
 
 import pytest
 
 import bearer
 from gateway import Gateway
+from ports import is_read
 from sampling import sampled
+from waiting import until
 from wire import Closed, Connection
 
 KIB = 1 << 10
@@ -160,6 +161,7 @@ def test_who_proves_nothing_takes_no_place(tmp_path, workers):
         gateway.add_app("demo")
         key = gateway.add_release()
         with Verified(gateway, key, 100) as verified:
+            held = gateway.sockets()
             with Strangers(gateway, b"") as strangers:
                 for index in range(60):
                     strangers.open(1, f"127.0.1.{index % 20 + 1}")
@@ -168,7 +170,7 @@ def test_who_proves_nothing_takes_no_place(tmp_path, workers):
                     answer = connection.answer()
                     assert (answer.status, answer.get("connection")) == (401, "close")
                 assert verified.ended() == 0
-            time.sleep(0.2)  # lint: nothing tells that the gateway has closed them
+            until(lambda: gateway.sockets() <= held, "the gateway closes the strangers' connections")
             with from_address(gateway, "127.0.0.10") as connection:
                 assert status(connection, key) == 200
                 assert status(connection, key) == 200
@@ -203,9 +205,10 @@ def cost_of_newcomers(folder, held: int) -> float:
         with Verified(gateway, key, held // 2) as verified, Strangers(gateway, form) as strangers:
             for index in range(held // 100):
                 strangers.open(50, f"127.0.1.{index + 1}")
+            until(lambda: is_read(*strangers.sockets), "the gateway has read what strangers sent")
             before = gateway.busy()
             strangers.open(200, "127.0.0.9")
-            time.sleep(0.2)  # lint: nothing tells that the gateway has closed them
+            until(lambda: is_read(*strangers.sockets), "the gateway has read what newcomers sent")
             cost = gateway.busy() - before
             assert verified.ended() == 0
             return cost
@@ -241,14 +244,16 @@ def test_what_is_read_ahead_is_little(tmp_path, tls):
         for _ in range(400):
             connection = from_address(gateway, "127.0.0.2")
             connection.sock.setblocking(False)
+            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 * KIB)
             opened.append(connection)
-        # Until nothing more is taken of any.
-        for _ in range(3):
+        is_taken = True
+        while is_taken:
+            is_taken = False
             for connection in opened:
                 with contextlib.suppress(OSError):
-                    for _ in range(8):
-                        connection.sock.send(requests)
-            time.sleep(0.3)  # lint: the gateway reads what it will read
+                    is_taken |= connection.sock.send(requests) > 0
+            # The one loop has had a turn of each connection when it has answered another one.
+            assert gateway.send(b"GET / HTTP/1.1\r\n" + host(gateway) + b"Connection: close\r\n\r\n").status == 401
         grown = gateway.rss() - before
         for connection in opened:
             connection.sock.close()

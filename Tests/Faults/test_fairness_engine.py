@@ -244,8 +244,8 @@ def test_bodies_of_strangers_leave_room_for_others(tmp_path):
             connection.sock.close()
 
 
-def few_descriptors(folder, *options: object) -> Measured:
-    return Measured(folder, "--tls", "off", *options)
+def few_descriptors(folder, *options: object, **more) -> Measured:
+    return Measured(folder, "--tls", "off", *options, **more)
 
 
 def test_few_descriptors(tmp_path):
@@ -290,7 +290,7 @@ def test_few_descriptors(tmp_path):
 
 def test_running_out_of_descriptors_at_once(tmp_path):
     """In the first two seconds the runtime has not started everything by itself: it must not need to any more."""
-    gateway = few_descriptors(tmp_path)
+    gateway = few_descriptors(tmp_path, clock=Clock(tmp_path / "clock"))
     gateway.start(prefix=("prlimit", "--nofile=64:64"))
     try:
         strangers = []
@@ -300,10 +300,17 @@ def test_running_out_of_descriptors_at_once(tmp_path):
             except OSError:
                 break
         assert len(strangers) > 5
-        time.sleep(5)  # lint: the runtime starts what it has not yet started
-        assert gateway.process.poll() is None, "it has died"
+        gateway.clock.advance(5)
         for connection in strangers:
             connection.sock.close()
+
+        def serves() -> bool:
+            assert gateway.process.poll() is None, "it has died"
+            with contextlib.suppress(OSError, Closed):
+                return gateway.send(b"GET / HTTP/1.1\r\nHost: elsewhere\r\n\r\n").status >= 400
+            return False
+
+        until(serves, "it does not serve again")
     finally:
         if gateway.process.poll() is None:
             gateway.stop()

@@ -13,6 +13,7 @@ import pytest
 import request_log
 from gateway import Gateway
 from person import Person
+from ports import is_read
 from till import Till
 from waiting import until
 from wire import Connection, Reader
@@ -121,13 +122,14 @@ def test_the_payment_trap(front, till):
 
 
 def test_a_client_that_goes_away_still_gets_its_answer_later(front, till):
-    till.delay = 0.5
+    till.answers.clear()
     connection = front.connect()
     connection.send(pay(front, "k"))
     assert till.moved.wait(5)
     # A reset, so that the gateway cannot write to it any more.
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
     connection.sock.close()
+    till.answers.set()
     answers = []
     until(lambda: answers.append(front.send(pay(front, "k"))) or answers[-1].status == 201, "the result")
     answer = answers[-1]
@@ -136,7 +138,8 @@ def test_a_client_that_goes_away_still_gets_its_answer_later(front, till):
 
 def test_copies_at_once_wait_for_the_one_that_runs(front, till):
     """Twenty at the same time, on both loops: one is forwarded, and all get its answer."""
-    till.delay, answers = 1.0, []
+    till.answers.clear()
+    answers, sockets = [], []
     requests = [pay(front, "k") for _ in range(20)]
     ready = threading.Barrier(len(requests))
 
@@ -144,11 +147,14 @@ def test_copies_at_once_wait_for_the_one_that_runs(front, till):
         with front.connect() as connection:
             ready.wait()
             connection.send(data)
+            sockets.append(connection.sock)
             answers.append(connection.answer())
 
     threads = [threading.Thread(target=send, args=(data,)) for data in requests]
     for thread in threads:
         thread.start()
+    until(lambda: len(sockets) == len(requests) and is_read(*sockets), "the gateway has all of them")
+    till.answers.set()
     for thread in threads:
         thread.join(30)
     assert len(answers) == 20 and {answer.status for answer in answers} == {201}
@@ -160,12 +166,12 @@ def test_copies_at_once_wait_for_the_one_that_runs(front, till):
 def test_a_kill_between_begun_and_finished(front, till):
     """The backend has paid, and the gateway died before it received the response: the payment is not
     repeated, and the client learns that the outcome is unknown."""
-    till.delay = 30
+    till.answers.clear()
     connection = front.connect()
     connection.send(pay(front, "k"))
     assert till.moved.wait(5)
     assert front.stop(signal.SIGKILL) == -signal.SIGKILL
-    till.delay = 0
+    till.answers.set()
     front.start()
     for _ in range(3):
         answer = front.send(pay(front, "k"))

@@ -92,7 +92,7 @@ class Requests:
     def __init__(self, gateway: Gateway, key):
         self.is_over, (self.result, theirs) = PROCESSES.Event(), PROCESSES.Pipe(duplex=False)
         self.process = PROCESSES.Process(target=self.run, args=(gateway, key, theirs), daemon=True)
-        self.times: list[float] = []
+        self.times, self.answered = [], PROCESSES.Value("q", 0)
         self.failures: list[str] = []
 
     def start(self) -> None:
@@ -106,6 +106,7 @@ class Requests:
                 connection.send(request)
                 answer = connection.answer()
                 times.append(time.perf_counter() - began)
+                self.answered.value = len(times)
                 if answer.status != 200:
                     failures.append(repr(answer))
         result.send((times, failures))
@@ -123,7 +124,7 @@ def test_a_storm_is_answered_and_requests_go_on(storm, note):
         key = gateway.add_release()
         idle = Requests(gateway, key)
         idle.start()
-        time.sleep(2)  # lint: a sample of quiet service
+        until(lambda: idle.answered.value >= 200, "quiet service")
         calm = idle.stop()
         before = gateway.rss()
         busy = Requests(gateway, key)

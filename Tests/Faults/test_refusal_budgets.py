@@ -37,10 +37,10 @@ def forged(key: ReleaseKey, path: str = "/other") -> bytes:
     return key.request().replace(b"GET / ", f"GET {path} ".encode(), 1)
 
 
-def flood(running: Gateway, source: str, data: bytes, is_over, deadline: float = 40.0):
+def flood(running: Gateway, source: str, data: bytes, is_over):
     """Pipelines copies of a request until an answer says that a budget is used up; that answer and how many came before."""
-    count, end = 0, time.monotonic() + deadline
-    while time.monotonic() < end:  # lint: a flood that must end
+    count = 0
+    for _ in range(100):
         try:
             with connect(running, source) as connection:
                 for _ in range(10):

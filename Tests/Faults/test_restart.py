@@ -11,12 +11,12 @@ import socket
 import sqlite3
 import subprocess
 import threading
-import time
 
 import pytest
 
 import processes
 from backend import Backend, Seen
+from clock import Clock
 from gateway import Gateway, run
 from waiting import until
 from wire import Closed, Connection
@@ -51,9 +51,10 @@ class Site:
     def __init__(self, folder: pathlib.Path, *options: object):
         self.payments = Payments()
         self.backend = Backend(self.payments)
+        self.clock = Clock(folder / "clock")
         # One address makes more payments here than one address may have remembered.
         self.gateway = Gateway(folder, "--tls", "off", "--upstream", self.backend.url, "--limit-kept-keys", 10_000_000,
-                               *options).start()
+                               *options, clock=self.clock).start()
         self.gateway.add_app("demo")
         self.gateway.key = self.gateway.add_release()
         self.processes = [self.gateway.process]
@@ -76,9 +77,15 @@ class Site:
     def successor(self) -> subprocess.Popen:
         with open(self.gateway.log_path, "ab") as log:
             process = processes.start(self.gateway.command("--takeover"), stdout=subprocess.PIPE, stderr=log,
-                                       stdin=subprocess.DEVNULL)
+                                       stdin=subprocess.DEVNULL, env={**os.environ, **self.gateway.environment})
         self.processes.append(process)
         return process
+
+    def time_passes(self) -> None:
+        """More than a second, by every clock, in which the successor answers."""
+        self.clock.advance(1.5)
+        for _ in range(20):
+            assert self.gateway.send(self.gateway.key.request()).status == 200
 
     def take_over(self) -> None:
         """Starts a successor, and waits until it accepts connections and the old process has ended."""
@@ -130,7 +137,7 @@ class Load:
     def goes_on(self, count: int = 50) -> None:
         """Waits until so many more requests were accepted."""
         before = len(self.accepted)
-        until(lambda: len(self.accepted) >= before + count, "the load stopped")
+        until(lambda: len(self.accepted) >= before + count, lambda: ("the load stopped", self.site.log(), self.refused[-3:]))
 
     def run(self, keeps: bool) -> None:
         connection, number = None, 0
@@ -241,7 +248,7 @@ def test_an_idle_connection_gets_one_more_answer(site):
         assert connection.answer().get("connection") is None
     old, process = site.serving, site.successor()
     site.wait_until_it_listens(process)
-    time.sleep(1.5)  # lint: nothing happens meanwhile
+    site.time_passes()
     assert old.poll() is None, "it ended with connections on which a request may be on its way"
     for connection in idle:
         connection.send(site.gateway.key.request())
@@ -266,7 +273,7 @@ def test_a_copy_waits_for_the_first_in_the_other_process(site):
         site.wait_until_it_listens(process)
         with site.connect() as second:
             second.send(site.pay("slow"))
-            time.sleep(1)  # lint: nothing happens meanwhile
+            site.time_passes()
             assert old.poll() is None, "it ended with a request in flight"
             site.payments.slow["slow"].set()
             answer, again = first.answer(), second.answer()
@@ -304,15 +311,11 @@ def test_the_successor_is_killed(site, is_long, note):
             if round_ % 2:
                 site.wait_until_it_listens(process)
                 reached += 1
-                time.sleep(random.uniform(0, 0.5))  # lint: a random moment for a kill
-            else:
-                time.sleep(random.uniform(0, 1))  # lint: a random moment for a kill
+            load.goes_on(random.randrange(100))
             process.kill()
             process.wait()
             assert old.poll() is None
-            before = len(load.accepted)
-            until(lambda: len(load.accepted) >= before + 50,
-                  lambda: ("it does not serve", old.poll(), site.log(), load.refused[-3:]))
+            load.goes_on()
             load.replays(50)
         # And it can be taken over from still.
         site.take_over()
@@ -332,13 +335,12 @@ def test_the_old_process_is_killed(site, is_long):
             mine = listeners(old, site.gateway.port)
             until(lambda: process.poll() is not None or mine <= listeners(process, site.gateway.port))
             # The sockets come last of what it hands over.
-            time.sleep(random.uniform(0.01, 1))  # lint: a random moment for a kill
+            load.goes_on(random.randrange(100))
             old.kill()
             old.wait()
             site.wait_until_it_listens(process)
             site.gateway.process = process
-            before = len(load.accepted)
-            until(lambda: len(load.accepted) >= before + 50, "the successor does not serve")
+            load.goes_on()
             load.replays(50)
     assert load.refused == []
     assert all(status == 503 for status, _ in load.bad), load.bad

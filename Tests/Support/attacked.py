@@ -11,6 +11,7 @@ from attackers import Attack, Attackers, Probe, Target, ordinary_requests
 from gateway import Gateway
 from ports import reserve_port
 from signing import PairKey
+from waiting import until
 
 RATE, ADMIN_RATE = 200, 20
 # Seconds in which SIGTERM must end the server; requests in flight are given two.
@@ -111,11 +112,12 @@ def measure(attack: Attack, gateway: AttackedGateway, seconds: int, folder: path
     """Measures the service that the ordinary client and the administrators get during the attack, and the
     attack's cost. The server is told to stop before the attack ends."""
     target, before, log_before = gateway.target(), gateway.rss(), gateway.log_path.stat().st_size
+    held = gateway.sockets()
     requests = ordinary_requests(target.pairs.get(attack.pair, target.key), RATE * seconds)
     health = [b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"] * ADMIN_RATE * seconds
     patience, row = seconds * 2 + 60, {"attack": attack.name, "transport": "tls" if gateway.is_tls else "plain"}
     with Attackers(attack, target, folder, seconds * 3 + 60, places.attackers) as attackers:
-        time.sleep(0.5)  # lint: the attack begins
+        until(lambda: gateway.sockets() > held, "the attack")
         admin = Probe(
             gateway.admin_port,
             False,

@@ -18,8 +18,9 @@ from collections.abc import Callable
 from chaos_clients import AHEAD, Administrator, Client, Keyed, Prober, Replayer, User
 from chaos_cluster import ChaosCluster, ChaosNode
 from chaos_faults import FAULTS, LINKS, LOSSES, Injection, faults_with
-from history import RECOVERY, Fault, Final, History, Violation, violations
+from history import OK, RECOVERY, Fault, Final, History, Violation, violations
 from products import BINARY
+from waiting import until
 
 # How long such signatures are refused after a loss of the replay guard. Source: ReplayEpoch.floor, the window and 15 s, of which AHEAD is gained.
 FLOOR = 60 + 15 - AHEAD + 2
@@ -61,8 +62,8 @@ class Run:
                 client.start()
             try:
                 self.inject()
-                # The clients see the deployment without a fault, too, past what is refused by design.
-                time.sleep(max(2.0, self.floor - time.monotonic() + 2 if self.floor else 0))  # lint: a fault that lasts
+                # The clients see the deployment without a fault, too; `suffer` has waited until logins are accepted again.
+                self.goes_on(100)
             finally:
                 self.is_over.set()
                 for client in clients:
@@ -92,9 +93,12 @@ class Run:
 
     def inject(self) -> None:
         end, planned = time.monotonic() + self.seconds, list(self.faults) if self.faults is not None else None
-        time.sleep(2)  # lint: a fault that lasts
+        self.goes_on(50)
         has_promoted = False
-        while (planned if planned is not None else time.monotonic() < end):  # lint: a fault that lasts
+        while planned or time.monotonic() < end:  # lint: a run lasts as long as its caller says
+            if planned == []:
+                self.goes_on(10)
+                continue
             names = [name for name in faults_with(self.cluster.replay_server) if not (has_promoted and name == "promote-standby")]
             chosen = planned.pop(0) if planned else self.random.choice(names)
             has_promoted |= chosen == "promote-standby"
@@ -105,8 +109,15 @@ class Run:
             happened = self.suffer(chosen, seconds, beside)
             # What is refused by design proves little more.
             end += happened.refused_by_design
-            time.sleep(self.random.uniform(0, 1))  # lint: a fault that lasts
-        time.sleep(max(0, end - time.monotonic()))  # lint: a fault that lasts
+            self.goes_on(self.random.randrange(30))
+
+    def goes_on(self, count: int) -> None:
+        """Waits until so many more operations were accepted; for more than the clients send in 60 s, ask several times."""
+        def accepted() -> int:
+            return sum(operation.answer == OK for operation in list(self.history.operations))
+
+        least = accepted() + count
+        until(lambda: accepted() >= least, "operations are accepted")
 
     def shown(self, chosen: str | Injection, seconds: float, beside: str | None) -> str:
         function = FAULTS[chosen] if isinstance(chosen, str) else chosen
@@ -144,11 +155,11 @@ class Run:
         return happened
 
     def watch(self, times: dict[str, float | None], is_back: Callable[[ChaosNode], bool], end: float) -> None:
-        while None in times.values() and time.monotonic() < end:  # lint: a fault that lasts
+        while None in times.values() and time.monotonic() < end:  # lint: a bound of the deployment, which it states itself
             for node in self.cluster.nodes:
                 if times[node.name] is None and is_back(node):
                     times[node.name] = time.monotonic()
-            time.sleep(0.05)  # lint: a fault that lasts
+            self.prober.pause()
 
     def final(self) -> Final:
         first = self.cluster.nodes[0]

@@ -1,32 +1,48 @@
 """Faults of a cluster (chaos_cluster.py). Each is a function of the cluster, of randomness and of seconds, which injects it, waits and
-heals it, and returns what shows that it happened."""
+heals it, and returns what shows that it happened. The function of a fault that lasts yields its seconds where it waits."""
 
 import contextlib
+import functools
+import inspect
 import os
 import random
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from chaos_cluster import ChaosCluster, example, family, kill, state
+from waiting import until
 
 Injection = Callable[[ChaosCluster, random.Random, float], str]
+Steps = Generator[float, None, str]
 FAULTS: dict[str, Injection] = {}
 
 
 def fault(name: str):
     def add(function):
-        FAULTS[name] = function
+        FAULTS[name] = lasting(function) if inspect.isgeneratorfunction(function) else function
         return function
     return add
 
 
+def lasting(function) -> Injection:
+    @functools.wraps(function)
+    def inject(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
+        steps = function(cluster, chance, seconds)
+        try:
+            while True:
+                time.sleep(next(steps))  # lint: a fault lasts
+        except StopIteration as end:
+            return end.value
+    return inject
+
+
 @fault("kill-node")
-def kill_node(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
+def kill_node(cluster: ChaosCluster, chance: random.Random, seconds: float) -> Steps:
     node = chance.choice(cluster.nodes)
     shown = kill(node.process)
-    time.sleep(min(seconds, 3))  # lint: a fault that lasts
+    yield min(seconds, 3)
     node.start()
     return f"{node.name} {shown}"
 
@@ -36,10 +52,10 @@ def started(cluster: ChaosCluster) -> str:
 
 
 @fault("restart-postgres")
-def restart_postgres(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
+def restart_postgres(cluster: ChaosCluster, chance: random.Random, seconds: float) -> Steps:
     before = started(cluster)
     shown = kill(cluster.processes[f"postgres-{cluster.database}"])
-    time.sleep(min(seconds, 3))  # lint: a fault that lasts
+    yield min(seconds, 3)
     cluster.begin_postgres(cluster.database)
     assert started(cluster) != before
     return f"PostgreSQL ({cluster.database}) {shown}; started at {before}, and again at {started(cluster)}"
@@ -86,10 +102,10 @@ def flush_redis(cluster: ChaosCluster, chance: random.Random, seconds: float) ->
 
 
 @fault("restart-redis")
-def restart_redis(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
+def restart_redis(cluster: ChaosCluster, chance: random.Random, seconds: float) -> Steps:
     before = info(cluster, cluster.guard, "server", "run_id")
     shown = kill(cluster.processes[f"redis-{cluster.guard}"])
-    time.sleep(min(seconds, 3))  # lint: a fault that lasts
+    yield min(seconds, 3)
     begin_redis(cluster, cluster.guard, *replica_of(cluster, cluster.guard))
     after = info(cluster, cluster.guard, "server", "run_id")
     assert after and after != before
@@ -109,7 +125,7 @@ def promote_replica(cluster: ChaosCluster, chance: random.Random, seconds: float
 
 
 @fault("stop")
-def stop(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
+def stop(cluster: ChaosCluster, chance: random.Random, seconds: float) -> Steps:
     """Any of the processes that are there; a primary is not after its standby was promoted."""
     name = chance.choice(sorted(name for name, process in cluster.processes.items() if process.poll() is None))
     pids = family(cluster.processes[name])
@@ -118,7 +134,7 @@ def stop(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
             os.kill(pid, signal.SIGSTOP)
     try:
         example.wait_until(lambda: state(pids[0]) == "T", f"{name} to stop", 5)
-        time.sleep(seconds)  # lint: a fault that lasts
+        yield seconds
         assert state(pids[0]) == "T"
     finally:
         for pid in pids:
@@ -128,23 +144,20 @@ def stop(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
 
 
 def link_fault(mode: str) -> Injection:
-    def break_link(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
+    def break_link(cluster: ChaosCluster, chance: random.Random, seconds: float) -> Steps:
         node = chance.choice(cluster.nodes)
         what = chance.choice(["PostgreSQL", "Redis"]) if cluster.replay_server == "redis" else "PostgreSQL"
         links = [node.database] if what == "PostgreSQL" else node.redis
         for link in links:
             link.set(mode, chance.uniform(0.05, 1.0))
-        time.sleep(max(seconds, 0.5))  # lint: a fault that lasts
+        yield max(seconds, 0.5)
         # A node that is away itself gives the link nothing to do until it is back.
-        end = time.monotonic() + 10
-        while not (touched := sum(link.touched for link in links)) and time.monotonic() < end:  # lint: a fault that lasts
-            time.sleep(0.1)  # lint: a fault that lasts
+        touched = until(lambda: sum(link.touched for link in links), f"{mode} of the link {node.name} to {what}")
         for link in links:
             link.set("pass")
-        assert touched > 0, f"{mode} of the link {node.name} to {what} touched nothing"
         what_of = "connections" if mode in ("cut", "half-close") else "pieces"
         return f"{touched} {what_of} between {node.name} and {what} in {max(seconds, 0.5):.1f} s"
-    return break_link
+    return lasting(break_link)
 
 
 LINKS = []

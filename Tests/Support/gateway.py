@@ -1,5 +1,6 @@
 """Starts the real binary (products.py) on a data folder of its own, and stops it by its process id."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -171,6 +172,14 @@ class Gateway:
         found = until(lambda: [line for line in self.log_path.read_text().splitlines() if instance in line],
                       lambda: f"no event {instance} in the log: {self.log_path.read_text()[-500:]}")
         return json.loads(found[0])
+
+    def sockets(self) -> int:
+        """How many the server has open."""
+        found = 0
+        for path in pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found += os.readlink(path).startswith("socket:")
+        return found
 
     def rss(self) -> int:
         """Resident bytes of the server."""

@@ -3,7 +3,6 @@
 import contextlib
 import socket
 import threading
-import time
 
 from ports import listening
 
@@ -11,7 +10,7 @@ MODES = ("pass", "cut", "delay", "half-close", "hold")
 
 
 class Link:
-    """Passes bytes on to a port of loopback. `cut` closes connections, and new ones at once; `delay` passes each piece on later;
+    """Passes bytes on to a port of loopback. `cut` closes connections, and new ones at once; `delay` passes each piece on later, or when the mode ends;
     `half-close` ends the direction to the server, whose answers still come, and drops what the client sends; `hold` passes nothing until
     it is over."""
 
@@ -109,9 +108,7 @@ class Link:
                         self.touched += 1
                     while self.mode == "hold":
                         self.condition.wait()
-                    delay = self.delay if self.mode == "delay" else 0
-                if delay:
-                    time.sleep(delay)  # lint: a delay is a duration
+                    self.condition.wait_for(lambda: self.mode != "delay", self.delay)
                 drain.sendall(chunk)
             drain.shutdown(socket.SHUT_WR)
         except OSError:

@@ -1,8 +1,12 @@
 """Ports of loopback that belong to one test."""
 
+import contextlib
+import fcntl
 import pathlib
 import socket
 import subprocess
+import sys
+import termios
 
 import processes
 
@@ -31,18 +35,20 @@ def listens(port: int, process: subprocess.Popen) -> bool:
     return True
 
 
-def is_read(sock: socket.socket) -> bool:
-    """Whether the peer, a process of this machine, has read all that was sent. Source: proc_net_tcp(5)."""
-    try:
-        ours, theirs = (f":{address[1]:04X}" for address in (sock.getsockname(), sock.getpeername()))
-    except OSError:
-        # The peer has closed the connection, and so reads no more.
-        return True
-    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, remote, _, queues, *_ = line.split()
-        if local.endswith(theirs) and remote.endswith(ours):
-            return queues.endswith(":00000000")
-    return True
+def is_read(*sockets: socket.socket) -> bool:
+    """Whether their peers, processes of this machine, have read all that was sent. Source: proc_net_tcp(5)."""
+    pairs = set()
+    for sock in sockets:
+        # A peer that has closed the connection reads no more.
+        with contextlib.suppress(OSError):
+            pairs.add(tuple(f"{address[1]:04X}" for address in (sock.getpeername(), sock.getsockname())))
+    rows = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return all(row[4].endswith(":00000000") for row in rows if (row[1][9:], row[2][9:]) in pairs)
+
+
+def has_unread(sock: socket.socket) -> bool:
+    """Whether bytes have arrived that this process has not read. Source: tcp(7), SIOCINQ."""
+    return int.from_bytes(fcntl.ioctl(sock.fileno(), termios.FIONREAD, bytes(4)), sys.byteorder) > 0
 
 
 def listening(port: int = 0, address: str = "127.0.0.1") -> socket.socket:
