@@ -41,9 +41,9 @@ import Testing
         #expect(rest == 60_000)
         #expect(control.run(.store, id: "x", milliseconds: 0) == nil)
         #expect(control.run(.replay, id: "a", milliseconds: 0) == 0)
-        _ = control.run(.store, id: "a", milliseconds: 200)
+        _ = control.run(.store, id: "b", milliseconds: 200)
         pass(milliseconds: 120)
-        #expect(control.run(.store, id: "a", milliseconds: 60_000) == 80)
+        #expect(control.run(.store, id: "b", milliseconds: 60_000) == 80)
         pass(milliseconds: 79)
         #expect(control.store.isOn)
         pass(milliseconds: 1)
@@ -57,6 +57,8 @@ import Testing
         #expect(control.store.isOn)
         pass(milliseconds: 1)
         #expect(!control.store.isOn, "even though nothing has looked at it")
+        #expect(control.run(.store, id: "a", milliseconds: 60_000) == 0, "its command does not begin it again")
+        #expect(!control.store.isOn)
         #expect(control.run(.replay, id: "b", milliseconds: 1_000) != nil)
     }
 

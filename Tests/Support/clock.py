@@ -30,7 +30,7 @@ class Clock:
     def __init__(self, folder: pathlib.Path):
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "shift"
-        self.shift, self.passed = 0, 0.0
+        self.shift, self.passed = 0.0, 0.0
         self._set()
         self.environment = {"LD_PRELOAD": str(library()), "JUMPING_CLOCK": str(self.path)}
 
@@ -40,13 +40,18 @@ class Clock:
         with open(self.path, "r+b" if self.path.exists() else "wb", buffering=0) as file:
             file.write(b"".join(number.to_bytes(8, sys.byteorder, signed=True) for number in numbers))
 
-    def jumps(self, shift: int) -> None:
+    def jumps(self, shift: float) -> None:
         self.shift = shift
         self._set()
 
     def advance(self, seconds: float) -> None:
         self.passed += seconds
         self._set()
+
+    def lapses(self, seconds: float) -> None:
+        """Time passes for timers and leases; the wall clock still agrees with others."""
+        self.shift -= seconds
+        self.advance(seconds)
 
     @property
     def now(self) -> int:

@@ -33,6 +33,8 @@ final class DrillControl: Sendable {
     let store: OutageDrill
     let replay: OutageDrill
     private let running = Locked<Running?>(nil)
+    /// The drill that ended last. Its command, which was perhaps stopped for a while, must not begin it again.
+    private let ended = Locked<String?>(nil)
     private let log: EventLog?
     private let clock: @Sendable () -> Int64
 
@@ -44,14 +46,15 @@ final class DrillControl: Sendable {
 
     func drill(of subject: DrillSubject) -> OutageDrill { subject == .store ? store : replay }
 
-    /// Begins a drill, or keeps the one of that id alive; returns the milliseconds that are left, and nil
-    /// while another one runs. With 0 milliseconds the drill of that id ends.
+    /// Begins a drill, or keeps the one of that id alive; returns the milliseconds that are left (0 if the
+    /// drill of that id has ended), and nil while another one runs. With 0 milliseconds the drill of that id
+    /// ends.
     func run(_ subject: DrillSubject, id: String, milliseconds: Int64) -> Int64? {
         look()
         let now = clock()
         let isNew = running.with { running -> Bool? in
             guard let current = running else {
-                guard milliseconds > 0 else { return false }
+                guard milliseconds > 0, ended.with({ $0 }) != id else { return false }
                 let end = now + min(milliseconds, DrillControl.mostMilliseconds)
                 running = Running(subject: subject, id: id, end: end, lapse: now + DrillControl.patience)
                 return true
@@ -76,15 +79,16 @@ final class DrillControl: Sendable {
     /// to have the end in the log; the drill itself has ended by then.
     func look() {
         let now = clock()
-        let ended = running.with { running -> Running? in
+        let former = running.with { running -> Running? in
             guard let current = running, current.isOver(at: now) else { return nil }
             running = nil
+            ended.with { $0 = current.id }
             drill(of: current.subject).stop()
             return current
         }
-        guard let ended else { return }
-        let isInTime = ended.lapse < ended.end
-        note("the drill of the \(ended.subject.title) has ended\(isInTime ? ", before its time" : "")")
+        guard let former else { return }
+        let isInTime = former.lapse < former.end
+        note("the drill of the \(former.subject.title) has ended\(isInTime ? ", before its time" : "")")
     }
 
     private func note(_ text: String) { log?.note(subject: "drill", message: text) }

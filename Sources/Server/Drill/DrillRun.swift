@@ -67,7 +67,11 @@ package struct DrillRun {
                 break
             }
             turns += 1
-            if turns.isMultiple(of: DrillRun.turnsPerMessage) { try tell(milliseconds) }
+            if turns.isMultiple(of: DrillRun.turnsPerMessage), try tell(milliseconds) == 0 {
+                // By its time, or because this command was stopped for so long that it was given up.
+                report.end = NodeLease.now - begun < milliseconds ? .interrupted : .time
+                break
+            }
             let causes = try causes()
             if !causes.isEmpty, report.unreadyAfter == nil { report.unreadyAfter = NodeLease.now - begun }
             report.causes += causes.filter { !report.causes.contains($0) }
@@ -88,17 +92,25 @@ package struct DrillRun {
         return report
     }
 
-    private func tell(_ milliseconds: Int64) throws(OperationalError) {
+    /// Returns the milliseconds that are left.
+    @discardableResult
+    private func tell(_ milliseconds: Int64) throws(OperationalError) -> Int64 {
         let answer = try client.post(
             [
                 "subject": .string(subject.rawValue), "id": .string(id),
                 "milliseconds": .integer(milliseconds),
             ], to: "/drill")
-        guard answer.status == 200 else {
-            let title = (try? JSONReader.read(answer.body).root["title"]?.string) ?? "no reason"
+        let document = try? JSONReader.read(answer.body)
+        guard answer.status == 200,
+            let rest = document?.root["milliseconds"].flatMap({
+                document?.integer($0, in: 0...Int(milliseconds))
+            })
+        else {
+            let title = document?.root["title"]?.string ?? "no reason"
             throw OperationalError(
                 .failed, message: "the server refused the drill: \(answer.status) \(title)")
         }
+        return Int64(rest)
     }
 
     /// What keeps the server from being ready.
