@@ -9,6 +9,7 @@ import CountersignSeal
 import CountersignWire
 import Foundation
 import Testing
+import Waiting
 
 /// A Redis server of a test's own, which `Tests/Support/redis.py` starts, and stops when the test ends.
 final class TestRedis: Sendable {
@@ -122,7 +123,7 @@ final class TestDeployment {
     func start(_ url: String, window: Int = 300, patience: Int = 60_000) async throws -> TestNode {
         let node = try node(url, window: window, patience: patience)
         try node.replay.start()
-        try await node.untilReady()
+        await node.untilReady()
         return node
     }
 }
@@ -146,7 +147,7 @@ extension TestDeployment {
     {
         let node = try node(address, window: window, clock: clock)
         try node.replay.start()
-        try await node.untilReady()
+        await node.untilReady()
         return node
     }
 }
@@ -238,21 +239,10 @@ final class TestNode: Sendable {
     }
 
     /// Waits until entries are inserted, whatever the floor is.
-    func untilReady() async throws {
-        try await eventually { await self.code(entry("ready \(UUID().uuidString)", created: .far)) == nil }
-    }
-}
-
-/// Waits for ten seconds, and for a hundred attempts: other tests may keep this one from running for longer.
-func eventually(_ condition: () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(10)
-    var attempts = 0
-    while try await !condition() {
-        attempts += 1
-        guard ContinuousClock.now < end || attempts < 100 else {
-            throw TestRedis.Failure(description: "it never came true")
+    func untilReady() async {
+        await until("the guard inserts") {
+            await self.code(entry("ready \(UUID().uuidString)", created: .far)) == nil
         }
-        try await Task.sleep(for: .milliseconds(20))
     }
 }
 
