@@ -155,52 +155,42 @@ extension TestDeployment {
 /// The deployment's own values, of a store that can be made to fail.
 final class FailingMetaStore: MetaStore {
     let fails = Locked(false)
-    private let base: any MetaStore
+    private let store: any MetaStore
 
-    init(_ base: any MetaStore) { self.base = base }
+    init(_ store: any MetaStore) { self.store = store }
 
-    private func check() throws(OperationalError) {
-        if fails.with({ $0 }) { throw OperationalError(.unreachable, message: "the store is away") }
+    private var base: any MetaStore {
+        get throws(OperationalError) {
+            if fails.with({ $0 }) { throw OperationalError(.unreachable, message: "the store is away") }
+            return store
+        }
     }
 
-    func value(of name: MetaName) throws(OperationalError) -> [UInt8]? {
-        try check()
-        return try base.value(of: name)
-    }
+    func value(of name: MetaName) throws(OperationalError) -> [UInt8]? { try base.value(of: name) }
 
-    func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError) {
-        try check()
-        try base.set(name, to: value)
-    }
+    func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError) { try base.set(name, to: value) }
 
     func set(_ name: MetaName, to value: [UInt8], recording draft: AuditDraft) throws(OperationalError) {
-        try check()
         try base.set(name, to: value, recording: draft)
     }
 
     func exchange(
         _ name: MetaName, from old: [UInt8]?, to new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
     ) throws(OperationalError) -> [UInt8] {
-        try check()
-        return try base.exchange(name, from: old, to: new, with: others)
+        try base.exchange(name, from: old, to: new, with: others)
     }
 
     func exchange(
         _ name: MetaName, from old: [UInt8], to new: [UInt8], recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.exchange(name, from: old, to: new, recording: draft)
+        try base.exchange(name, from: old, to: new, recording: draft)
     }
 
     func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8] {
-        try check()
-        return try base.setIfAbsent(name, to: value)
+        try base.setIfAbsent(name, to: value)
     }
 
-    func remove(_ name: MetaName) throws(OperationalError) {
-        try check()
-        try base.remove(name)
-    }
+    func remove(_ name: MetaName) throws(OperationalError) { try base.remove(name) }
 }
 
 /// One node: a guard and a loop.
