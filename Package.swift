@@ -238,8 +238,10 @@ let package = Package(
             ],
             path: "Tools", swiftSettings: breakable),
 
-        tests("HTTP", ["CountersignMemory", "CountersignWire", "TestRounds"]),
+        tests("HTTP", ["CountersignMemory", "CountersignWire", "TestRounds", "Waiting"]),
 
+        // Waits of tests for events; never shipped.
+        .target(name: "Waiting", path: "Tests/Waiting", swiftSettings: settings),
         // How often tests with random input repeat, and from which seed; never shipped.
         .target(
             name: "TestRounds", dependencies: ["CountersignWire"], path: "Tests/TestRounds",
@@ -253,7 +255,7 @@ let package = Package(
             [
                 "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignMemory",
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire",
-                "DatabaseFixture", "TestRounds",
+                "DatabaseFixture", "TestRounds", "Waiting",
             ]),
         tests("Memory"),
         tests("Threads"),
@@ -267,7 +269,7 @@ let package = Package(
             [
                 "CountersignSQL", "CountersignGate", "CountersignHandshake", "CountersignMemory",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
-                "CountersignWire", "CSQLite", "TestRounds",
+                "CountersignWire", "CSQLite", "TestRounds", "Waiting",
             ]),
         tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         // A small authority and its sessions, for ClientTests and SDKTests; never shipped.
@@ -283,18 +285,18 @@ let package = Package(
             [
                 "ClientFakes", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
                 "CountersignSeal",
-                "CountersignTransport", "CountersignVault", "CountersignWire", "TestRounds",
+                "CountersignTransport", "CountersignVault", "CountersignWire", "TestRounds", "Waiting",
             ]),
         tests(
             "TestKit",
             [
                 "Countersign", "CountersignMemory", "CountersignTransport", "CountersignTrust",
-                "CountersignVault",
-                "CountersignWire",
+                "CountersignVault", "CountersignWire", "Waiting",
             ]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests(
-            "Transport", ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
+            "Transport",
+            ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal", "Waiting"]),
         // The contract of every store, for SQLiteTests and PostgreSQLTests; never shipped.
         .target(
             name: "StoreContract",
@@ -315,15 +317,15 @@ let package = Package(
             dependencies: [
                 "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignMemory",
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignServer",
-                "CountersignThreads", "CountersignWire", "DatabaseFixture", "StoreContract",
+                "CountersignThreads", "CountersignWire", "DatabaseFixture", "StoreContract", "Waiting",
             ],
             path: "Tests/PostgreSQLTests", swiftSettings: breakable),
         tests(
             "Server",
             [
                 "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
-                "CountersignOpaque",
-                "CountersignSchemes", "CountersignSeal", "CountersignSQL", "CountersignWire",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQL",
+                "CountersignWire", "Waiting",
             ]),
         tests(
             "Lab",
@@ -331,7 +333,7 @@ let package = Package(
                 "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes",
                 "CountersignSeal",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto",
-                "CSQLite",
+                "CSQLite", "Waiting",
             ]),
         tests("Model"),
         tests(
@@ -361,7 +363,7 @@ let package = Package(
             sources: ["App/Model", "CommandLine"],
             swiftSettings: settings),
         .testTarget(
-            name: "NotesTests", dependencies: ["notes", "Countersign", "CountersignTestKit"],
+            name: "NotesTests", dependencies: ["notes", "Countersign", "CountersignTestKit", "Waiting"],
             path: "Tests/NotesTests", swiftSettings: settings),
         .testTarget(
             name: "SDKTests",
@@ -369,8 +371,7 @@ let package = Package(
                 "ClientFakes", "Countersign", "CountersignTestKit", "CountersignClient",
                 "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
                 "CountersignSeal", "CountersignTransport",
-                "CountersignTrust",
-                "CountersignVault", "CountersignWire",
+                "CountersignTrust", "CountersignVault", "CountersignWire", "Waiting",
             ],
             path: "Tests/SDKTests", swiftSettings: settings),
         .testTarget(

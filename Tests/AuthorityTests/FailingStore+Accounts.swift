@@ -9,19 +9,18 @@ extension FailingStore {
     func applyTogether(_ changes: [(any Store) throws(OperationalError) -> Void]) throws(OperationalError)
         -> [OperationalError?]
     {
-        try check()
+        let base = try base
         gate.pass(changes.count)
         return try base.applyTogether(changes)
     }
 
     func account(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account? {
-        try check()
         let account = try base.account(name, of: app)
         nameLookups.withLock { $0.append(account != nil) }
         return account
     }
     func account(_ number: Int64) throws(OperationalError) -> Account? {
-        try check()
+        let base = try base
         let due = meanwhile.withLock { (action) -> (@Sendable () -> Void)? in
             defer { action = nil }
             return action
@@ -30,174 +29,133 @@ extension FailingStore {
         return try base.account(number)
     }
     func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError) -> [Account] {
-        try check()
-        return try base.accounts(of: app, after: number, limit: limit)
+        try base.accounts(of: app, after: number, limit: limit)
     }
     func countAccounts(
         of app: AppName, withUserIDs range: ClosedRange<Int64>
     ) throws(OperationalError) -> Int {
-        try check()
-        return try base.countAccounts(of: app, withUserIDs: range)
+        try base.countAccounts(of: app, withUserIDs: range)
     }
     func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
         -> AccountInsertOutcome
     {
-        try check()
-        return try base.insert(account, recording: draft)
+        try base.insert(account, recording: draft)
     }
     func insert(_ accounts: [AccountDraft], recording draft: AuditDraft) throws(OperationalError) -> [Int:
         AccountConflict]
     {
-        try check()
-        return try base.insert(accounts, recording: draft)
+        try base.insert(accounts, recording: draft)
     }
     func change(
         _ number: Int64, if expected: AccountPrecondition, applying change: AccountChange, at now: Int64,
         recording draft: AuditDraft
     ) throws(OperationalError) -> AccountChangeOutcome {
-        try check()
-        return try base.change(number, if: expected, applying: change, at: now, recording: draft)
+        try base.change(number, if: expected, applying: change, at: now, recording: draft)
     }
     func knownDevice(_ id: [UInt8], of account: Int64) throws(OperationalError) -> KnownDevice? {
-        try check()
-        return try base.knownDevice(id, of: account)
+        try base.knownDevice(id, of: account)
     }
 
     func knownDevices(of account: Int64) throws(OperationalError) -> [KnownDeviceEntry] {
-        try check()
-        return try base.knownDevices(of: account)
+        try base.knownDevices(of: account)
     }
     func forgetDevice(
         _ id: [UInt8], of account: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> Bool {
-        try check()
-        return try base.forgetDevice(id, of: account, recording: draft)
+        try base.forgetDevice(id, of: account, recording: draft)
     }
     func revoke(
         _ id: SessionID, of account: Int64?, device: RevokedDevice, with end: SessionTermination,
         recording draft: AuditDraft
     ) throws(OperationalError) -> SessionRevocation {
-        try check()
-        return try base.revoke(id, of: account, device: device, with: end, recording: draft)
+        try base.revoke(id, of: account, device: device, with: end, recording: draft)
     }
     func account(of pseudonym: AccountPseudonym) throws(OperationalError) -> Account? {
-        try check()
-        return try base.account(of: pseudonym)
+        try base.account(of: pseudonym)
     }
     func idempotentRequests(of account: Int64) throws(OperationalError) -> [HeldRequest] {
-        try check()
-        return try base.idempotentRequests(of: account)
+        try base.idempotentRequests(of: account)
     }
     func uploadTickets(of account: Int64) throws(OperationalError) -> [UploadTicketRecord] {
-        try check()
-        return try base.uploadTickets(of: account)
+        try base.uploadTickets(of: account)
     }
     func erase(
         _ number: Int64, named name: AccountName, leaving tombstone: AccountTombstone, at now: Int64,
         recording draft: AuditDraft
     ) throws(OperationalError) -> AccountChangeOutcome {
-        try check()
-        return try base.erase(number, named: name, leaving: tombstone, at: now, recording: draft)
+        try base.erase(number, named: name, leaving: tombstone, at: now, recording: draft)
     }
-    func hasTombstones() throws(OperationalError) -> Bool {
-        try check()
-        return try base.hasTombstones()
-    }
+    func hasTombstones() throws(OperationalError) -> Bool { try base.hasTombstones() }
     func hasTombstone(_ tombstone: AccountTombstone, of app: AppName) throws(OperationalError) -> Bool {
-        try check()
-        return try base.hasTombstone(tombstone, of: app)
+        try base.hasTombstone(tombstone, of: app)
     }
     func scrub(_ texts: [[UInt8]], rewriting: RewriteBound) throws(OperationalError) -> ScrubOutcome {
-        try check()
-        return try base.scrub(texts, rewriting: rewriting)
+        try base.scrub(texts, rewriting: rewriting)
     }
-    func rewriteAudit(_ rewrite: AuditRewrite) throws(OperationalError) {
-        try check(); try base.rewriteAudit(rewrite)
-    }
+    func rewriteAudit(_ rewrite: AuditRewrite) throws(OperationalError) { try base.rewriteAudit(rewrite) }
 
     func open(
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
     ) throws(OperationalError) -> SessionOpenOutcome {
-        try check()
-        return try base.open(session, proving: credential, slots: slots, at: now)
+        try base.open(session, proving: credential, slots: slots, at: now)
     }
-    func session(_ id: SessionID) throws(OperationalError) -> StoredSession? {
-        try check(); return try base.session(id)
-    }
+    func session(_ id: SessionID) throws(OperationalError) -> StoredSession? { try base.session(id) }
     func sessions(of account: Int64) throws(OperationalError) -> [StoredSession] {
-        try check()
-        return try base.sessions(of: account)
+        try base.sessions(of: account)
     }
     func liveSessions(of account: Int64, newest limit: Int) throws(OperationalError) -> [StoredSession] {
-        try check()
-        return try base.liveSessions(of: account, newest: limit)
+        try base.liveSessions(of: account, newest: limit)
     }
     func liveSessions(of app: AppName) throws(OperationalError) -> [LiveSessionCount] {
-        try check()
-        return try base.liveSessions(of: app)
+        try base.liveSessions(of: app)
     }
     func sessions(of app: AppName, limit: Int) throws(OperationalError) -> [StoredSession] {
-        try check()
-        return try base.sessions(of: app, limit: limit)
+        try base.sessions(of: app, limit: limit)
     }
     func swap(
         _ id: SessionID, from old: StoredSession.Credentials, to next: StoredSession.Credentials,
         by release: KeyID?,
         at now: Int64
     ) throws(OperationalError) -> SessionSwapOutcome {
-        try check()
-        return try base.swap(id, from: old, to: next, by: release, at: now)
+        try base.swap(id, from: old, to: next, by: release, at: now)
     }
     func end(
         _ which: SessionSelection, with end: SessionTermination, recording draft: AuditDraft?
     ) throws(OperationalError) -> [SessionID] {
-        try check()
-        return try base.end(which, with: end, recording: draft)
+        try base.end(which, with: end, recording: draft)
     }
-    func sessionChange() throws(OperationalError) -> Int64 { try check(); return try base.sessionChange() }
+    func sessionChange() throws(OperationalError) -> Int64 { try base.sessionChange() }
     func sessions(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [StoredSession] {
-        try check()
-        return try base.sessions(changedAfter: change, limit: limit)
+        try base.sessions(changedAfter: change, limit: limit)
     }
     func outlines(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [SessionOutline] {
-        try check()
-        return try base.outlines(changedAfter: change, limit: limit)
+        try base.outlines(changedAfter: change, limit: limit)
     }
     func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID] {
-        try check()
-        return try base.forgetSessions(endedBefore: time, limit: limit)
+        try base.forgetSessions(endedBefore: time, limit: limit)
     }
     func expireSessions(
         of app: AppName, usedBefore idle: Int64, createdUpTo age: Int64?, limit: Int, at now: Int64
     ) throws(OperationalError) -> [SessionID] {
-        try check()
-        return try base.expireSessions(of: app, usedBefore: idle, createdUpTo: age, limit: limit, at: now)
+        try base.expireSessions(of: app, usedBefore: idle, createdUpTo: age, limit: limit, at: now)
     }
 
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(OperationalError)
         -> IdempotencyState
     {
-        try check()
-        return try base.begin(request, within: bounds)
+        try base.begin(request, within: bounds)
     }
     func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError) {
-        try check()
         try base.finish(request, with: answer)
     }
-    func abandon(_ request: IdempotentRequest) throws(OperationalError) {
-        try check(); try base.abandon(request)
-    }
+    func abandon(_ request: IdempotentRequest) throws(OperationalError) { try base.abandon(request) }
     func heldRequests(
         after position: Int64, limit: Int
     ) throws(OperationalError) -> (requests: [HeldRequest], position: Int64) {
-        try check()
-        return try base.heldRequests(after: position, limit: limit)
+        try base.heldRequests(after: position, limit: limit)
     }
-    func adopt(_ requests: [HeldRequest]) throws(OperationalError) {
-        try check(); try base.adopt(requests)
-    }
+    func adopt(_ requests: [HeldRequest]) throws(OperationalError) { try base.adopt(requests) }
     func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int {
-        try check()
-        return try base.forgetRequests(before: time, limit: limit)
+        try base.forgetRequests(before: time, limit: limit)
     }
 }

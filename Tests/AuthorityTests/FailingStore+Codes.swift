@@ -4,39 +4,32 @@ import CountersignWire
 
 extension FailingStore {
     func accountCodes(of account: Int64) throws(OperationalError) -> [StoredAccountCode] {
-        try check()
-        return try base.accountCodes(of: account)
+        try base.accountCodes(of: account)
     }
     func add(
         _ code: StoredAccountCode, of account: Int64, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountCodeInsertOutcome {
-        try check()
-        return try base.add(code, of: account, at: now, recording: draft)
+        try base.add(code, of: account, at: now, recording: draft)
     }
     func redeem(
         _ attempt: AccountCodeAttempt, recording draft: (AccountCodeAttempt.Verdict) -> AuditDraft?
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict {
-        try check()
-        return try base.redeem(attempt, recording: draft)
+        try base.redeem(attempt, recording: draft)
     }
     func forgetAccountCodes(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int {
-        try check()
-        return try base.forgetAccountCodes(expiredBefore: time, limit: limit)
+        try base.forgetAccountCodes(expiredBefore: time, limit: limit)
     }
     func verification(of account: Int64) throws(OperationalError) -> StoredVerification? {
-        try check()
-        return try base.verification(of: account)
+        try base.verification(of: account)
     }
     func verifications(
         of app: AppName, numbered range: ClosedRange<Int64>
     ) throws(OperationalError) -> [Int64: StoredVerification] {
-        try check()
-        return try base.verifications(of: app, numbered: range)
+        try base.verifications(of: app, numbered: range)
     }
     func set(
         _ verification: StoredVerification?, of account: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.set(verification, of: account, recording: draft)
+        try base.set(verification, of: account, recording: draft)
     }
 }

@@ -6,19 +6,15 @@ extension FailingStore {
     func listing(
         of app: AppName, after number: Int64, limit: Int
     ) throws(OperationalError) -> [ListedRow<Account>] {
-        try check()
-        return try base.listing(of: app, after: number, limit: limit)
+        try base.listing(of: app, after: number, limit: limit)
     }
     func listing(ofAccount number: Int64) throws(OperationalError) -> ListedRow<Account>? {
-        try check()
-        return try base.listing(ofAccount: number)
+        try base.listing(ofAccount: number)
     }
     func sessionListing(of app: AppName, limit: Int) throws(OperationalError) -> [ListedRow<StoredSession>] {
-        try check()
-        return try base.sessionListing(of: app, limit: limit)
+        try base.sessionListing(of: app, limit: limit)
     }
     func alteredRows(of account: Int64) throws(OperationalError) -> [AlteredRow] {
-        try check()
-        return try base.alteredRows(of: account)
+        try base.alteredRows(of: account)
     }
 }

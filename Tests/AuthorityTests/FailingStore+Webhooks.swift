@@ -5,48 +5,29 @@ extension FailingStore {
     func takeDelivery(
         dueAt now: Int64, leaving busy: Set<String>, for seconds: Int64
     ) throws(OperationalError) -> WebhookDelivery? {
-        try check()
-        return try base.takeDelivery(dueAt: now, leaving: busy, for: seconds)
+        try base.takeDelivery(dueAt: now, leaving: busy, for: seconds)
     }
-    func finishDelivery(_ number: Int64) throws(OperationalError) {
-        try check()
-        try base.finishDelivery(number)
-    }
+    func finishDelivery(_ number: Int64) throws(OperationalError) { try base.finishDelivery(number) }
     func postponeDelivery(_ number: Int64, until due: Int64, because failure: String) throws(OperationalError)
     {
-        try check()
         try base.postponeDelivery(number, until: due, because: failure)
     }
     func buryDelivery(_ number: Int64, at now: Int64, because failure: String) throws(OperationalError) {
-        try check()
         try base.buryDelivery(number, at: now, because: failure)
     }
-    func add(_ delivery: WebhookDelivery) throws(OperationalError) {
-        try check()
-        try base.add(delivery)
-    }
+    func add(_ delivery: WebhookDelivery) throws(OperationalError) { try base.add(delivery) }
     func dropDeliveries(of endpoint: String) throws(OperationalError) {
-        try check()
         try base.dropDeliveries(of: endpoint)
     }
     func deadDeliveries(of endpoint: String?, limit: Int) throws(OperationalError) -> [WebhookDelivery] {
-        try check()
-        return try base.deadDeliveries(of: endpoint, limit: limit)
+        try base.deadDeliveries(of: endpoint, limit: limit)
     }
     func reviveDeliveries(of event: String?, at now: Int64) throws(OperationalError) -> Int {
-        try check()
-        return try base.reviveDeliveries(of: event, at: now)
+        try base.reviveDeliveries(of: event, at: now)
     }
     func forgetDeadDeliveries(before time: Int64) throws(OperationalError) {
-        try check()
         try base.forgetDeadDeliveries(before: time)
     }
-    func deliveryCounts() throws(OperationalError) -> WebhookCounts {
-        try check()
-        return try base.deliveryCounts()
-    }
-    func announceStages(at now: Int64) throws(OperationalError) {
-        try check()
-        try base.announceStages(at: now)
-    }
+    func deliveryCounts() throws(OperationalError) -> WebhookCounts { try base.deliveryCounts() }
+    func announceStages(at now: Int64) throws(OperationalError) { try base.announceStages(at: now) }
 }

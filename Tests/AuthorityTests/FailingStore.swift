@@ -7,7 +7,7 @@ import Synchronization
 
 /// A store that can be made to fail.
 final class FailingStore: Store {
-    let base: any Store
+    private let store: any Store
     let gate = TransactionGate()
     private let failing = Atomic(false)
     /// Called once, immediately before the next account is read, to simulate a concurrent change.
@@ -16,185 +16,143 @@ final class FailingStore: Store {
     /// The look-ups of accounts by name, in order: whether each found one.
     let nameLookups = Mutex<[Bool]>([])
 
-    init(_ base: any Store) { self.base = base }
+    init(_ store: any Store) { self.store = store }
 
     var fails: Bool {
         get { failing.load(ordering: .relaxed) }
         set { failing.store(newValue, ordering: .relaxed) }
     }
 
-    func check() throws(OperationalError) {
-        if fails { throw OperationalError(.unreachable, message: "the disk is gone") }
+    /// Throws while the store fails.
+    var base: any Store {
+        get throws(OperationalError) {
+            if fails { throw OperationalError(.unreachable, message: "the disk is gone") }
+            return store
+        }
     }
 
-    func prepare() throws(OperationalError) { try check(); try base.prepare() }
+    func prepare() throws(OperationalError) { try base.prepare() }
     func prepare(
         consenting consent: MigrationConsent, verifyingBy rows: RowAuthenticator?
     ) throws(OperationalError) -> SchemaOutcome {
-        try check()
-        return try base.prepare(consenting: consent, verifyingBy: rows)
+        try base.prepare(consenting: consent, verifyingBy: rows)
     }
-    func schemaPlan() throws(OperationalError) -> SchemaPlan { try check(); return try base.schemaPlan() }
-    func close() { base.close() }
-    func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
-        try check()
-        try base.authenticate(by: rows)
-    }
-    func isEmpty() throws(OperationalError) -> Bool { try check(); return try base.isEmpty() }
-    func hasRowDigests() throws(OperationalError) -> Bool { try check(); return try base.hasRowDigests() }
-    func tagAllRows() throws(OperationalError) -> Int64 { try check(); return try base.tagAllRows() }
+    func schemaPlan() throws(OperationalError) -> SchemaPlan { try base.schemaPlan() }
+    func close() { store.close() }
+    func authenticate(by rows: RowAuthenticator) throws(OperationalError) { try base.authenticate(by: rows) }
+    func isEmpty() throws(OperationalError) -> Bool { try base.isEmpty() }
+    func hasRowDigests() throws(OperationalError) -> Bool { try base.hasRowDigests() }
+    func tagAllRows() throws(OperationalError) -> Int64 { try base.tagAllRows() }
     func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64 {
-        try check()
-        return try base.deleteUnverified(groups: groups)
+        try base.deleteUnverified(groups: groups)
     }
-    func verifyNames() throws(OperationalError) { try check(); try base.verifyNames() }
-    func verifyRows() throws(OperationalError) -> RowVerification {
-        try check()
-        return try base.verifyRows()
-    }
+    func verifyNames() throws(OperationalError) { try base.verifyNames() }
+    func verifyRows() throws(OperationalError) -> RowVerification { try base.verifyRows() }
     func verifyGroup(ofAccount number: Int64, in tables: [AuthenticatedTable]) throws(OperationalError) {
-        try check()
         try base.verifyGroup(ofAccount: number, in: tables)
     }
-    func countRows() throws(OperationalError) -> Int64 { try check(); return try base.countRows() }
-    func changeMark() throws(OperationalError) -> Int64 { try check(); return try base.changeMark() }
-    func snapshot() throws(OperationalError) -> StoreSnapshot { try check(); return try base.snapshot() }
-    func revision() throws(OperationalError) -> Int64 { try check(); return try base.revision() }
-    func apps() throws(OperationalError) -> [App] { try check(); return try base.apps() }
-    func app(_ name: AppName) throws(OperationalError) -> App? { try check(); return try base.app(name) }
+    func countRows() throws(OperationalError) -> Int64 { try base.countRows() }
+    func changeMark() throws(OperationalError) -> Int64 { try base.changeMark() }
+    func snapshot() throws(OperationalError) -> StoreSnapshot { try base.snapshot() }
+    func revision() throws(OperationalError) -> Int64 { try base.revision() }
+    func apps() throws(OperationalError) -> [App] { try base.apps() }
+    func app(_ name: AppName) throws(OperationalError) -> App? { try base.app(name) }
     func insert(_ app: App, recording draft: AuditDraft) throws(OperationalError) -> InsertOutcome {
-        try check()
-        return try base.insert(app, recording: draft)
+        try base.insert(app, recording: draft)
     }
     func change(
         _ app: AppName, applying changes: [(name: String, setting: StoredSetting?)],
         recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.change(app, applying: changes, recording: draft)
+        try base.change(app, applying: changes, recording: draft)
     }
-    func releases(of app: AppName?) throws(OperationalError) -> [Release] {
-        try check(); return try base.releases(of: app)
-    }
-    func release(_ id: KeyID) throws(OperationalError) -> Release? {
-        try check(); return try base.release(id)
-    }
+    func releases(of app: AppName?) throws(OperationalError) -> [Release] { try base.releases(of: app) }
+    func release(_ id: KeyID) throws(OperationalError) -> Release? { try base.release(id) }
     func insert(_ release: Release, recording draft: AuditDraft) throws(OperationalError) -> InsertOutcome {
-        try check()
-        return try base.insert(release, recording: draft)
+        try base.insert(release, recording: draft)
     }
     func retire(
         _ id: KeyID, with retirement: AppRelease.Retirement, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.retire(id, with: retirement, recording: draft)
+        try base.retire(id, with: retirement, recording: draft)
     }
     func undoRetirement(of id: KeyID, recording draft: AuditDraft) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.undoRetirement(of: id, recording: draft)
+        try base.undoRetirement(of: id, recording: draft)
     }
-    func value(of name: MetaName) throws(OperationalError) -> [UInt8]? {
-        try check(); return try base.value(of: name)
-    }
-    func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError) {
-        try check(); try base.set(name, to: value)
-    }
+    func value(of name: MetaName) throws(OperationalError) -> [UInt8]? { try base.value(of: name) }
+    func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError) { try base.set(name, to: value) }
     func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8] {
-        try check(); return try base.setIfAbsent(name, to: value)
+        try base.setIfAbsent(name, to: value)
     }
     func change(
         _ release: KeyID, applying changes: [(name: String, text: String?)], recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.change(release, applying: changes, recording: draft)
+        try base.change(release, applying: changes, recording: draft)
     }
     func insertNext(_ sealed: [UInt8], of release: KeyID, recording draft: AuditDraft)
         throws(OperationalError) -> InsertOutcome
     {
-        try check()
-        return try base.insertNext(sealed, of: release, recording: draft)
+        try base.insertNext(sealed, of: release, recording: draft)
     }
     func promote(
         _ next: [UInt8], as sealed: [UInt8], of release: KeyID, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.promote(next, as: sealed, of: release, recording: draft)
+        try base.promote(next, as: sealed, of: release, recording: draft)
     }
     func removeNext(of release: KeyID, recording draft: AuditDraft) throws(OperationalError) -> ChangeOutcome
     {
-        try check()
-        return try base.removeNext(of: release, recording: draft)
+        try base.removeNext(of: release, recording: draft)
     }
     func set(_ name: MetaName, to value: [UInt8], recording draft: AuditDraft) throws(OperationalError) {
-        try check()
         try base.set(name, to: value, recording: draft)
     }
     func exchange(
         _ name: MetaName, from old: [UInt8]?, to new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
     ) throws(OperationalError) -> [UInt8] {
-        try check()
-        return try base.exchange(name, from: old, to: new, with: others)
+        try base.exchange(name, from: old, to: new, with: others)
     }
     func exchange(
         _ name: MetaName, from old: [UInt8], to new: [UInt8], recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.exchange(name, from: old, to: new, recording: draft)
+        try base.exchange(name, from: old, to: new, recording: draft)
     }
     func auditRows(after number: Int64, limit: Int) throws(OperationalError) -> [AuditRow] {
-        try check()
-        return try base.auditRows(after: number, limit: limit)
+        try base.auditRows(after: number, limit: limit)
     }
-    func auditEnd() throws(OperationalError) -> (head: [UInt8]?, last: Int64) {
-        try check(); return try base.auditEnd()
-    }
-    func add(_ entries: [MeterEntry]) throws(OperationalError) { try check(); try base.add(entries) }
-    func meter(since day: Int64) throws(OperationalError) -> [MeterEntry] {
-        try check(); return try base.meter(since: day)
-    }
-    func forgetMeter(before day: Int64) throws(OperationalError) {
-        try check(); try base.forgetMeter(before: day)
-    }
+    func auditEnd() throws(OperationalError) -> (head: [UInt8]?, last: Int64) { try base.auditEnd() }
+    func add(_ entries: [MeterEntry]) throws(OperationalError) { try base.add(entries) }
+    func meter(since day: Int64) throws(OperationalError) -> [MeterEntry] { try base.meter(since: day) }
+    func forgetMeter(before day: Int64) throws(OperationalError) { try base.forgetMeter(before: day) }
     func add(
         _ ticket: UploadTicketRecord, within bounds: UploadTicketBounds, at now: Int64
     ) throws(OperationalError) -> UploadTicketAddOutcome {
-        try check()
-        return try base.add(ticket, within: bounds, at: now)
+        try base.add(ticket, within: bounds, at: now)
     }
     func uploadTicket(_ id: UploadTicketID) throws(OperationalError) -> UploadTicketRecord? {
-        try check()
-        return try base.uploadTicket(id)
+        try base.uploadTicket(id)
     }
     func claimUploadTicket(_ id: UploadTicketID, at now: Int64) throws(OperationalError) -> UploadTicketClaim
     {
-        try check()
-        return try base.claimUploadTicket(id, at: now)
+        try base.claimUploadTicket(id, at: now)
     }
     func abandonUploadTicket(_ id: UploadTicketID, attempt: Int) throws(OperationalError) {
-        try check()
         try base.abandonUploadTicket(id, attempt: attempt)
     }
     func forgetUploadTickets(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int {
-        try check()
-        return try base.forgetUploadTickets(expiredBefore: time, limit: limit)
+        try base.forgetUploadTickets(expiredBefore: time, limit: limit)
     }
 }
 
 extension FailingStore {
-    func remove(_ name: MetaName) throws(OperationalError) {
-        try check()
-        try base.remove(name)
-    }
-    func emptyLog() throws(OperationalError) { try check(); try base.emptyLog() }
+    func remove(_ name: MetaName) throws(OperationalError) { try base.remove(name) }
+    func emptyLog() throws(OperationalError) { try base.emptyLog() }
     func countSealed(otherThan slot: UInt8) throws(OperationalError) -> Int64 {
-        try check()
-        return try base.countSealed(otherThan: slot)
+        try base.countSealed(otherThan: slot)
     }
     func sealAgain(
         _ table: SealedTable, after position: Int64, limit: Int, unlessIn slot: UInt8,
         by seal: (SealedValue) -> [UInt8]?
     ) throws(OperationalError) -> SealProgress {
-        try check()
-        return try base.sealAgain(table, after: position, limit: limit, unlessIn: slot, by: seal)
+        try base.sealAgain(table, after: position, limit: limit, unlessIn: slot, by: seal)
     }
 }

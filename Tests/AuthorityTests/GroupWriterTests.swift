@@ -4,6 +4,7 @@ import CountersignWire
 import Foundation
 import Synchronization
 import Testing
+import Waiting
 
 @testable import CountersignAuthority
 
@@ -27,11 +28,6 @@ import Testing
             _ = try store.insert(App(name: name, created: 1), recording: .empty)
             return name.description.utf8.count
         }
-    }
-
-    /// Waits until `count` changes are queued.
-    private func until(_ writer: GroupWriter, has count: Int) async {
-        while writer.waiting != count { await Task.yield() }
     }
 
     @Test("what a write answers is there for everybody when it returns")
@@ -63,7 +59,7 @@ import Testing
             group.addTask { _ = try await GroupWriterTests.add(names[0], to: writer) }
             await store.gate.waitUntilReached()
             for name in names[1...] { group.addTask { _ = try await GroupWriterTests.add(name, to: writer) } }
-            await until(writer, has: 100)
+            await until("100 in line") { writer.waiting == 100 }
             #expect(try other.apps().isEmpty)
             store.gate.open()
             try await group.waitForAll()
@@ -83,7 +79,7 @@ import Testing
             group.addTask { _ = try await GroupWriterTests.add(names[0], to: writer) }
             await store.gate.waitUntilReached()
             group.addTask { _ = try await GroupWriterTests.add(names[1], to: writer) }
-            await until(writer, has: 1)
+            await until("1 in line") { writer.waiting == 1 }
             group.addTask {
                 let refusal = await #expect(throws: Refusal.self) {
                     try await writer.write { (store) throws(OperationalError) in
@@ -93,9 +89,9 @@ import Testing
                 }
                 #expect(refusal == Refusal(.unavailable, detail: "no room for it", retryAfter: 1))
             }
-            await until(writer, has: 2)
+            await until("2 in line") { writer.waiting == 2 }
             group.addTask { _ = try await GroupWriterTests.add(names[3], to: writer) }
-            await until(writer, has: 3)
+            await until("3 in line") { writer.waiting == 3 }
             store.gate.open()
             try await group.waitForAll()
         }
@@ -136,13 +132,13 @@ import Testing
             group.addTask { _ = try await GroupWriterTests.add(names[0], to: writer) }
             await store.gate.waitUntilReached()
             group.addTask { _ = try await GroupWriterTests.add(names[1], to: writer) }
-            await until(writer, has: 1)
+            await until("1 in line") { writer.waiting == 1 }
             let leaver = Task { try await GroupWriterTests.add(names[2], to: writer) }
-            await until(writer, has: 2)
+            await until("2 in line") { writer.waiting == 2 }
             writer.writeLater { (store) throws(OperationalError) in
                 _ = try store.insert(App(name: names[3], created: 1), recording: .empty)
             }
-            await until(writer, has: 3)
+            await until("3 in line") { writer.waiting == 3 }
             let full = await #expect(throws: Refusal.self) {
                 try await GroupWriterTests.add(names[4], to: writer)
             }
@@ -150,14 +146,19 @@ import Testing
             leaver.cancel()
             let left = await #expect(throws: Refusal.self) { try await leaver.value }
             #expect(left?.code == .unavailable)
-            await until(writer, has: 2)
+            await until("2 in line") { writer.waiting == 2 }
 
             let stopping = Task.detached { writer.stop() }
-            for _ in 0..<2_000 {
-                // Takes the free place in the queue, until the queue is closed.
-                let refused = await Task { try await GroupWriterTests.add(names[5], to: writer) }.isRefused(
-                    within: 2)
-                if refused { break }
+            // Takes the free place in the queue, until the queue is closed.
+            await until("the queue is closed") {
+                let isRefused = Locked(false)
+                let trial = Task {
+                    defer { isRefused.with { $0 = true } }
+                    _ = try await GroupWriterTests.add(names[5], to: writer)
+                }
+                await until("queued or refused") { writer.waiting == 3 || isRefused.with { $0 } }
+                defer { trial.cancel() }
+                return isRefused.with { $0 }
             }
             store.gate.open()
             await stopping.value
@@ -179,23 +180,6 @@ private final class Notes: Sendable {
 
     func add(_ note: String) { notes.with { $0.append(note) } }
     var all: [String] { notes.with { $0 } }
-}
-
-extension Task where Failure == any Error {
-    /// Cancels what takes longer.
-    fileprivate func isRefused(within milliseconds: Int) async -> Bool {
-        let timer = Task<Void, Never> {
-            try? await Task<Never, Never>.sleep(for: .milliseconds(milliseconds))
-            if !Task<Never, Never>.isCancelled { self.cancel() }
-        }
-        defer { timer.cancel() }
-        do {
-            _ = try await value
-            return false
-        } catch {
-            return (error as? Refusal)?.retryAfter != nil
-        }
-    }
 }
 
 extension AuditDraft {

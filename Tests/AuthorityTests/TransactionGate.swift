@@ -1,5 +1,6 @@
 import CountersignThreads
 import Testing
+import Waiting
 
 @testable import CountersignAuthority
 
@@ -28,5 +29,5 @@ final class TransactionGate: Sendable {
     }
 
     /// Waits until a thread has reached the gate.
-    func waitUntilReached() async { while groups.isEmpty { await Task.yield() } }
+    func waitUntilReached() async { await until("a thread at the gate") { !groups.isEmpty } }
 }

@@ -5,6 +5,7 @@ import CountersignWire
 import Foundation
 import Synchronization
 import Testing
+import Waiting
 
 @Suite struct WorkPoolTests {
     @Test("hands back each caller's own result")
@@ -56,7 +57,7 @@ import Testing
         await gate.waited()
         let ran = Atomic<Int>(0)
         async let second = refusal { try await pool.run { _ = ran.add(1, ordering: .relaxed) } }
-        while pool.waiting < 1 { await Task.yield() }
+        await until("a caller waits") { pool.waiting > 0 }
         clock.advance(milliseconds: 101)
         gate.open()
         #expect(await first == nil)
@@ -75,12 +76,12 @@ import Testing
         let leaving = Task<Refusal?, Never> {
             await refusal { try await pool.run { _ = Issue.record("done for nobody") } }
         }
-        while pool.waiting < 1 { await Task.yield() }
+        await until("a caller waits") { pool.waiting > 0 }
         leaving.cancel()
         #expect(await leaving.value?.code == .unavailable)
         #expect(pool.waiting == 0)
         async let last = refusal { try await pool.run {} }
-        while pool.waiting < 1 { await Task.yield() }
+        await until("a caller waits") { pool.waiting > 0 }
         gate.open()
         #expect(await first == nil)
         #expect(await last == nil)
@@ -100,7 +101,7 @@ import Testing
         async let begun = refusal { try await pool.run { gate.wait() } }
         await gate.waited()
         async let waiting = refusal { try await pool.run { _ = Issue.record("done after the stop") } }
-        while pool.waiting < 1 { await Task.yield() }
+        await until("a caller waits") { pool.waiting > 0 }
         let stopping = Thread { pool.stop() }
         stopping.start()
         #expect(await waiting?.code == .unavailable)
@@ -151,7 +152,7 @@ import Testing
             for await refusal in group { if refusal == nil { done += 1 } else { refused += 1 } }
             return (done, refused)
         }
-        let grown = memory.stop()
+        let grown = memory.peak
         pool.stop()
         print(
             """
@@ -192,7 +193,9 @@ private final class Latch: Sendable {
     }
 
     /// Returns once a thread waits.
-    func waited() async { while waiters.load(ordering: .sequentiallyConsistent) == 0 { await Task.yield() } }
+    func waited() async {
+        await until("a thread waits") { waiters.load(ordering: .sequentiallyConsistent) > 0 }
+    }
 
     func open() {
         isOpen.with { $0 = true }
@@ -208,35 +211,23 @@ private final class SettableClock: MonotonicClock {
     }
 }
 
-/// The resident memory of this process. Source: proc(5), statm's second figure, in pages.
-private func residentKiB() -> Int {
-    let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
-    let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
-    return pages * Int(sysconf(Int32(_SC_PAGESIZE))) / 1024
-}
-
-/// How far resident memory rose above its lowest value, in KiB, sampled each millisecond.
-private final class MemoryGrowth: Sendable {
-    private let least = Atomic<Int>(residentKiB())
-    private let most = Atomic<Int>(0)
-    private let isStopped = Atomic<Bool>(false)
+/// How far the peak of this process's resident memory rose, in KiB.
+private struct MemoryGrowth {
+    private let start: Int
 
     init() {
-        let thread = Thread { [self] in
-            while !isStopped.load(ordering: .relaxed) {
-                // Other tests give back memory meanwhile.
-                let now = residentKiB()
-                least.min(now, ordering: .relaxed)
-                most.max(now, ordering: .relaxed)
-                usleep(1_000)
-            }
-        }
-        thread.start()
+        // Resets the peak. Source: proc(5), clear_refs.
+        try? "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8)
+        start = MemoryGrowth.status("VmRSS")
     }
 
-    func stop() -> Int {
-        isStopped.store(true, ordering: .relaxed)
-        return most.load(ordering: .relaxed) - least.load(ordering: .relaxed)
+    /// Other tests may have given back memory since the start.
+    var peak: Int { MemoryGrowth.status("VmHWM") - min(start, MemoryGrowth.status("VmRSS")) }
+
+    private static func status(_ name: String) -> Int {
+        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix("\(name):") } ?? ""
+        return line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
     }
 }
 

@@ -1,6 +1,7 @@
 import ClientFakes
 import CountersignWire
 import Testing
+import Waiting
 
 @testable import CountersignClient
 
@@ -18,7 +19,7 @@ import Testing
         for _ in 0..<100 {
             await world.network.plan(
                 .before {
-                    while await world.network.sent.count < before + 100 { await Task.yield() }
+                    await until("a hundred requests") { await world.network.sent.count >= before + 100 }
                 }, at: "/orders")
         }
         let statuses = await withTaskGroup(of: Int.self) { group in

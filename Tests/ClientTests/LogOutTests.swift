@@ -9,6 +9,7 @@ import Testing
 
 @testable import CountersignClient
 import CountersignTransport
+import Waiting
 
 /// Who signs out is signed out here at once; the server counts as told only by its own word, and a thief who
 /// holds a copy of the vault is found.
@@ -165,7 +166,7 @@ import CountersignTransport
         _ = try await logOut(world)
         let isOpen = Locked(false)
         await world.network.plan(
-            .before { while !isOpen.with({ $0 }) { await Task.yield() } },
+            .before { await until("the calls are over") { isOpen.with { $0 } } },
             at: "/logout")
         for _ in 0..<5 { try await callByTheApp(world) }
         #expect(try world.state.pendingLogOuts.count == 1)

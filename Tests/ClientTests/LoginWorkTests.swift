@@ -5,6 +5,7 @@ import CountersignSeal
 import CountersignVault
 import CountersignWire
 import Testing
+import Waiting
 
 @testable import CountersignClient
 
@@ -160,7 +161,7 @@ import Testing
                 throw error
             }
         }
-        while !isAsked.with({ $0 }) { await Task.yield() }
+        await until("the request") { isAsked.with { $0 } }
         task.cancel()
         let result = await task.result
         guard case .failure(ClientOperationError.cancelled) = result else {

@@ -1,6 +1,7 @@
 import CountersignWire
 import Glibc
 import Testing
+import Waiting
 
 @testable import CountersignHTTP
 
@@ -51,7 +52,7 @@ import Testing
                         box.append(continuation, share: index, name: name)
                     }
                 }
-                while box.count.with({ $0 }) == before { await Task.yield() }
+                await until("its place in the line") { box.count.with { $0 } > before }
             }
             while let name = box.resumeNext() { order.with { $0.append(name) } }
         }

@@ -2,6 +2,7 @@ import CountersignMemory
 import CountersignWire
 import Glibc
 import Testing
+import Waiting
 
 @testable import CountersignHTTP
 
@@ -215,7 +216,7 @@ final class SilentHandler: Handler {
         let first = try RawClient(port: engine.port)
         defer { first.close() }
         first.send(head + String(repeating: "a", count: 79_999))
-        while engine.registry.held.current < 79_999 { sched_yield() }
+        blockUntil("the bytes are held") { engine.registry.held.current >= 79_999 }
         let second = try RawClient(port: engine.port)
         defer { second.close() }
         second.send(head + String(repeating: "b", count: 80_000))

@@ -4,6 +4,7 @@
 import Countersign
 import CountersignTestKit
 import Testing
+import Waiting
 
 @testable import notes
 
@@ -29,7 +30,7 @@ import Testing
     private func launch(_ backend: @escaping Backend) async throws -> NotesModel {
         let model = try model(backend)
         await model.retry()
-        while model.state.isBusy { await Task.yield() }
+        await until("the model is idle") { !model.state.isBusy }
         return model
     }
 

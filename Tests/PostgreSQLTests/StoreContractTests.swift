@@ -11,11 +11,17 @@ import Testing
 /// and without.
 @Suite(.enabled(if: TestDatabases.isThere, "no PostgreSQL server can be started"))
 struct StoreContractTests {
+    /// Milliseconds for a statement, far more than any takes: one that is slower hangs.
+    private static let hangs = 60_000
+
     private static func withStore(
         _ body: (_ store: StoreImplementation, _ name: String) throws -> Void
     ) throws {
         let address = try #require(TestDatabases.shared).make()
-        try body(StoreImplementation { _ in StorePlace.postgreSQL(address).open() }, address.database)
+        let store = StoreImplementation { _ in
+            StorePlace.postgreSQL(address).open(limitingStatementsTo: hangs)
+        }
+        try body(store, address.database)
     }
 
     @Test func contractAcrossOpenings() throws { try Self.withStore { try $0.holdsAcrossOpenings($1) } }
@@ -37,9 +43,11 @@ struct StoreContractTests {
         let rows = try #require(
             RowAuthenticator(key: Secret(copying: [UInt8](repeating: 7, count: 32).span)))
         let place = StorePlace.postgreSQL(address)
-        let store = place.open(authenticatingBy: rows)
+        let store = place.open(authenticatingBy: rows, limitingStatementsTo: Self.hangs)
         let contract = StoreContract(
-            opening: { isShared ? store : place.open(authenticatingBy: rows) },
+            opening: {
+                isShared ? store : place.open(authenticatingBy: rows, limitingStatementsTo: Self.hangs)
+            },
             preparing: { opened in
                 // Digests begin when the contract has made the store.
                 if try !opened.hasRowDigests() { _ = try? opened.tagAllRows() }

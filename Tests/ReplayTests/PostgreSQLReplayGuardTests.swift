@@ -7,6 +7,7 @@ import CountersignSchemes
 import CountersignWire
 import DatabaseFixture
 import Testing
+import Waiting
 
 @testable import CountersignReplay
 
@@ -49,7 +50,7 @@ import Testing
         #expect(node.replay.usage.failure != nil)
         try node.replay.start()
         // The guard is usable, and the loop is not.
-        try await eventually {
+        await until("the loop without a connection") {
             node.replay.usage.failure == "1 of 2 event loops have no connection"
         }
         try late.start(name: "late")
@@ -57,7 +58,7 @@ import Testing
             late.stop()
             late.join()
         }
-        try await eventually { node.replay.usage.failure == nil }
+        await until("the guard works again") { node.replay.usage.failure == nil }
         #expect(await node.code(entry("first")) == nil, "not even the first one is refused")
     }
 
@@ -96,7 +97,7 @@ import Testing
             try sql("DROP SCHEMA countersign_replay CASCADE")
         }
         for node in [one, two] {
-            try await eventually { node.replay.usage.epoch >= 2 && node.replay.usage.failure == nil }
+            await until("the next epoch") { node.replay.usage.epoch >= 2 && node.replay.usage.failure == nil }
             #expect(node.replay.usage.floor >= now + 300 + ReplayEpoch.margin)
             // Everything that may have been admitted is refused, up to the window ahead of the clock.
             for created in [now, now + 300] {
@@ -106,7 +107,7 @@ import Testing
         }
         #expect(one.replay.usage.floor == two.replay.usage.floor, "both have the store's epoch")
         let later = entry("later", created: one.replay.usage.floor + 1)
-        try await eventually { await one.code(later) != .unavailable }
+        await until("another answer") { await one.code(later) != .unavailable }
         #expect(await two.code(later) == .replayed)
     }
 
@@ -115,7 +116,7 @@ import Testing
         defer { node.stop() }
         // The node also reads the epoch now and then, and may come to know of it before the insertion.
         var attempts = 0
-        try await eventually {
+        try await until("the refusal of the other epoch") {
             attempts += 1
             try sql("UPDATE countersign_replay.state SET epoch = 'other-\(attempts)'")
             guard let refused = await node.refusal(entry("n-\(attempts)")) else {
@@ -132,10 +133,13 @@ import Testing
         let seen = entry("seen", created: SystemTime().now - 120)
         #expect(await node.code(seen) == nil)
         try sql("DROP TABLE \(table(seen.created))")
-        for _ in 0..<30 {
+        // Each is inserted once the controller has looked again.
+        for hours in 1...3 {
+            let later = entry("later", created: .far + Int64(hours) * 3_600)
             #expect(await node.code(seen) == .unavailable)
-            try await Task.sleep(for: .milliseconds(50))
+            await until("another look") { [nil, .replayed].contains(await node.code(later)) }
         }
+        #expect(await node.code(seen) == .unavailable)
         #expect(try sql("SELECT to_regclass('\(table(seen.created))') IS NULL") == "t")
         #expect(await node.code(entry("other")) == nil, "other minutes go on")
     }
@@ -148,7 +152,9 @@ import Testing
         node.stop()
         let shorter = try await deployment.start(address, window: 10)
         defer { shorter.stop() }
-        try await eventually { (try? sql("SELECT to_regclass('\(table(now - 200))') IS NULL")) == "t" }
+        await until("the table's end") {
+            (try? sql("SELECT to_regclass('\(table(now - 200))') IS NULL")) == "t"
+        }
         #expect(try sql("SELECT to_regclass('\(table(now))') IS NULL") == "f")
         #expect(await shorter.code(entry("n", created: now - 200)) == .unavailable)
     }
@@ -174,7 +180,7 @@ import Testing
         clock.shift.with { $0 = difference }
         #expect(await node.code(entry("n")) == .unavailable)
         clock.shift.with { $0 = 0 }
-        try await node.untilReady()
+        await node.untilReady()
         #expect(node.replay.usage.epoch == 1)
     }
 
@@ -188,7 +194,7 @@ import Testing
         var former = epoch.extended(at: ahead)
         former.identity.history = "0000000000000000"
         #expect(try record.replace(epoch, by: former) == former)
-        try await eventually { node.replay.usage.epoch == 2 && node.replay.usage.failure == nil }
+        await until("the next epoch") { node.replay.usage.epoch == 2 && node.replay.usage.failure == nil }
         #expect(node.replay.usage.floor < ahead)
         let refused = await node.refusal(entry("n", created: ahead))
         #expect(refused?.detail.contains("may have been admitted by a wrong clock") == true)
@@ -201,7 +207,9 @@ import Testing
         #expect(try SharedReplayKind.inUse(in: deployment.deployment.store) == .postgreSQL)
         // Another guard takes its place: this one ends.
         try deployment.deployment.store.set(.replayFile, to: SharedReplayKind.redis.mark)
-        try await eventually { node.replay.usage.failure?.contains("another replay guard") == true }
+        await until("the guard's failure") {
+            node.replay.usage.failure?.contains("another replay guard") == true
+        }
         node.stop()
     }
 
@@ -227,13 +235,13 @@ import Testing
         defer { node.stop() }
         let record = try deployment.deployment.store.value(of: .replayEpoch)
         node.replay.setRetention(.init(window: 900, lifetime: 0))
-        try await eventually {
+        await until("the next record of the epoch") {
             (try? deployment.deployment.store.value(of: .replayEpoch)).flatMap { $0 } != record
         }
         node.replay.setRetention(.init(window: 100, lifetime: 0))
         let now = SystemTime().now
         try sql("UPDATE countersign_replay.state SET epoch = 'another'")
-        try await eventually { node.replay.usage.epoch == 2 }
+        await until("the next epoch") { node.replay.usage.epoch == 2 }
         #expect(node.replay.usage.floor >= now + 900)
     }
 
@@ -247,12 +255,14 @@ import Testing
             CREATE TRIGGER does BEFORE UPDATE ON countersign_replay.state
                 FOR EACH ROW EXECUTE FUNCTION countersign_replay.does()
             """)
-        try await eventually { node.replay.usage.failure?.contains("a trigger or rule") == true }
+        await until("the guard's failure") {
+            node.replay.usage.failure?.contains("a trigger or rule") == true
+        }
         #expect(await node.code(entry("n")) == .unavailable)
         try sql("DROP TRIGGER does ON countersign_replay.state")
         // PostgreSQL forgets that there was one when the table is vacuumed.
         try sql("VACUUM countersign_replay.state")
-        try await node.untilReady()
+        await node.untilReady()
         #expect(node.replay.usage.epoch == 1)
     }
 
@@ -263,7 +273,7 @@ import Testing
         #expect(await node.code(seen) == nil)
         try sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'")
-        try await eventually { await node.code(seen) == .replayed }
+        await until("the entry's replay") { await node.code(seen) == .replayed }
         #expect(node.replay.usage.epoch == 1)
     }
 }

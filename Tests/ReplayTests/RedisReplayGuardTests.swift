@@ -5,6 +5,7 @@ import CountersignSchemes
 import CountersignWire
 import Glibc
 import Testing
+import Waiting
 
 @testable import CountersignReplay
 
@@ -49,7 +50,7 @@ import Testing
         }
         for node in [one, two] { #expect(await node.code(seen) == .unavailable) }
         for node in [one, two] {
-            try await eventually { node.replay.usage.epoch >= 2 && node.replay.usage.failure == nil }
+            await until("the next epoch") { node.replay.usage.epoch >= 2 && node.replay.usage.failure == nil }
             #expect(node.replay.usage.floor >= now + 300 + ReplayEpoch.margin)
             // Everything that may have been admitted is refused, up to the window ahead of the clock.
             for created in [now, now + 300] {
@@ -59,7 +60,7 @@ import Testing
         }
         #expect(one.replay.usage.floor == two.replay.usage.floor, "both have the store's epoch")
         let later = entry("later", created: one.replay.usage.floor + 1)
-        try await two.untilReady()
+        await two.untilReady()
         #expect(await one.code(later) == nil)
         #expect(await two.code(later) == .replayed)
     }
@@ -70,7 +71,7 @@ import Testing
         defer { one.stop(); two.stop() }
         try server.call("FLUSHALL")
         _ = await one.code(entry("n"))
-        try await eventually { two.replay.usage.epoch >= 2 }
+        await until("the next epoch") { two.replay.usage.epoch >= 2 }
         #expect(deployment.notes.with { $0 }.contains { $0.contains("signatures made up to") })
     }
 
@@ -135,7 +136,7 @@ import Testing
 
     @Test func aReplicaDemandsThatWritesReachIt() async throws {
         let replica = try TestRedis(["--replicaof", "127.0.0.1", server.port])
-        try await eventually {
+        await until("the replica") {
             (try? server.call("INFO", "replication").contains("connected_slaves:1")) == true
         }
         let refused = try deployment.node(server.url)
@@ -148,7 +149,7 @@ import Testing
         without.stop()
         #expect(try deployment.deployment.store.value(of: .replayEpoch) == nil, "no epoch without markers")
         try server.call("CONFIG", "SET", "min-replicas-to-write", "1")
-        try await eventually {
+        await until("the replica counts") {
             (try? server.call("INFO", "replication").contains("min_slaves_good_slaves:1")) == true
         }
         let node = try await deployment.start(server.url)
@@ -156,7 +157,7 @@ import Testing
         let seen = entry("seen")
         #expect(await node.code(seen) == nil)
         // The replica is promoted, and what the master acknowledged last may be missing.
-        try await eventually { (try? replica.call("DBSIZE")) == (try? server.call("DBSIZE")) }
+        await until("the server's entries") { (try? replica.call("DBSIZE")) == (try? server.call("DBSIZE")) }
         try replica.call("REPLICAOF", "NO", "ONE")
         server.signal(SIGKILL)
         node.stop()
@@ -172,7 +173,7 @@ import Testing
         defer { node.stop() }
         server.signal(SIGKILL)
         for _ in 0..<20 { #expect(await node.code(entry("n", created: .far)) == .unavailable) }
-        try await eventually { node.replay.usage.failure?.contains("Redis at") == true }
+        await until("the guard's failure") { node.replay.usage.failure?.contains("Redis at") == true }
         #expect(node.replay.usage.refusals >= 20)
     }
 
@@ -187,7 +188,7 @@ import Testing
             #expect(await node.code(entry("n \(number)", created: .far)) == .unavailable)
         }
         server.signal(SIGCONT)
-        try await node.untilReady()
+        await node.untilReady()
         let line = try server.call("INFO", "commandstats").split(separator: "\r\n").first {
             $0.hasPrefix("cmdstat_evalsha:calls=")
         }
@@ -204,7 +205,7 @@ import Testing
         #expect(await node.code(entry("old", created: now - 200)) == .unavailable, "it could not be kept")
         node.replay.setRetention(.init(window: 400, lifetime: 0))
         // What was admitted before is known for 160 s only.
-        try await eventually { await node.code(entry("new", created: now - 100)) == nil }
+        await until("the entry is inserted") { await node.code(entry("new", created: now - 100)) == nil }
         #expect(await node.code(entry("old", created: now - 200)) == .unavailable)
         #expect(await node.code(entry("far", created: now + 1_000)) == nil)
     }
@@ -227,11 +228,11 @@ import Testing
         let node = try deployment.node(server.url, clock: clock)
         defer { node.stop() }
         try node.replay.start()
-        try await node.untilReady()
+        await node.untilReady()
         clock.shift.with { $0 = difference }
         #expect(await node.code(entry("n")) == .unavailable)
         clock.shift.with { $0 = 0 }
-        try await node.untilReady()
+        await node.untilReady()
         #expect(node.replay.usage.epoch == 1)
     }
 
@@ -240,15 +241,15 @@ import Testing
         defer { node.stop() }
         deployment.store.fails.with { $0 = true }
         // The controller has found out, and the lease goes on.
-        try await eventually { deployment.notes.with { $0.last == "unavailable: the store is away" } }
+        await until("the note") { deployment.notes.with { $0.last == "unavailable: the store is away" } }
         #expect(await node.code(entry("n")) == nil)
         #expect(await node.code(entry("n")) == .replayed)
-        try await eventually { await node.code(entry("other")) == .unavailable }
+        await until("another answer") { await node.code(entry("other")) == .unavailable }
         #expect(node.replay.usage.failure?.contains("the store has not confirmed the epoch") == true)
         // Another node finds a loss meanwhile; this one learns of it before it inserts again.
         try server.call("FLUSHALL")
         deployment.store.fails.with { $0 = false }
-        try await eventually { node.replay.usage.failure == nil }
+        await until("the guard works again") { node.replay.usage.failure == nil }
         #expect(node.replay.usage.epoch == 2)
         #expect(await node.code(entry("n")) == .unavailable)
     }
@@ -260,7 +261,7 @@ import Testing
         #expect(await node.code(seen) == nil)
         try server.call("SCRIPT", "FLUSH")
         #expect(await node.code(entry("n")) == .unavailable)
-        try await eventually { await node.code(seen) == .replayed }
+        await until("the entry's replay") { await node.code(seen) == .replayed }
         #expect(node.replay.usage.epoch == 1)
     }
 
@@ -271,9 +272,9 @@ import Testing
         #expect(await node.code(seen) == nil)
         try server.call("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
         try server.call("CONFIG", "SET", "maxmemory", "1")
-        try await eventually { (try? server.call("DBSIZE")) == "0" }
+        await until("the server's entries") { (try? server.call("DBSIZE")) == "0" }
         try server.call("CONFIG", "SET", "maxmemory", "0")
-        try await eventually { node.replay.usage.epoch >= 2 }
+        await until("the next epoch") { node.replay.usage.epoch >= 2 }
         #expect(await node.code(seen) == .unavailable)
     }
 }

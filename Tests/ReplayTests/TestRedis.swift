@@ -9,6 +9,7 @@ import CountersignSeal
 import CountersignWire
 import Foundation
 import Testing
+import Waiting
 
 /// A Redis server of a test's own, which `Tests/Support/redis.py` starts, and stops when the test ends.
 final class TestRedis: Sendable {
@@ -122,7 +123,7 @@ final class TestDeployment {
     func start(_ url: String, window: Int = 300, patience: Int = 60_000) async throws -> TestNode {
         let node = try node(url, window: window, patience: patience)
         try node.replay.start()
-        try await node.untilReady()
+        await node.untilReady()
         return node
     }
 }
@@ -146,7 +147,7 @@ extension TestDeployment {
     {
         let node = try node(address, window: window, clock: clock)
         try node.replay.start()
-        try await node.untilReady()
+        await node.untilReady()
         return node
     }
 }
@@ -154,52 +155,42 @@ extension TestDeployment {
 /// The deployment's own values, of a store that can be made to fail.
 final class FailingMetaStore: MetaStore {
     let fails = Locked(false)
-    private let base: any MetaStore
+    private let store: any MetaStore
 
-    init(_ base: any MetaStore) { self.base = base }
+    init(_ store: any MetaStore) { self.store = store }
 
-    private func check() throws(OperationalError) {
-        if fails.with({ $0 }) { throw OperationalError(.unreachable, message: "the store is away") }
+    private var base: any MetaStore {
+        get throws(OperationalError) {
+            if fails.with({ $0 }) { throw OperationalError(.unreachable, message: "the store is away") }
+            return store
+        }
     }
 
-    func value(of name: MetaName) throws(OperationalError) -> [UInt8]? {
-        try check()
-        return try base.value(of: name)
-    }
+    func value(of name: MetaName) throws(OperationalError) -> [UInt8]? { try base.value(of: name) }
 
-    func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError) {
-        try check()
-        try base.set(name, to: value)
-    }
+    func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError) { try base.set(name, to: value) }
 
     func set(_ name: MetaName, to value: [UInt8], recording draft: AuditDraft) throws(OperationalError) {
-        try check()
         try base.set(name, to: value, recording: draft)
     }
 
     func exchange(
         _ name: MetaName, from old: [UInt8]?, to new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
     ) throws(OperationalError) -> [UInt8] {
-        try check()
-        return try base.exchange(name, from: old, to: new, with: others)
+        try base.exchange(name, from: old, to: new, with: others)
     }
 
     func exchange(
         _ name: MetaName, from old: [UInt8], to new: [UInt8], recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try check()
-        return try base.exchange(name, from: old, to: new, recording: draft)
+        try base.exchange(name, from: old, to: new, recording: draft)
     }
 
     func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8] {
-        try check()
-        return try base.setIfAbsent(name, to: value)
+        try base.setIfAbsent(name, to: value)
     }
 
-    func remove(_ name: MetaName) throws(OperationalError) {
-        try check()
-        try base.remove(name)
-    }
+    func remove(_ name: MetaName) throws(OperationalError) { try base.remove(name) }
 }
 
 /// One node: a guard and a loop.
@@ -238,21 +229,10 @@ final class TestNode: Sendable {
     }
 
     /// Waits until entries are inserted, whatever the floor is.
-    func untilReady() async throws {
-        try await eventually { await self.code(entry("ready \(UUID().uuidString)", created: .far)) == nil }
-    }
-}
-
-/// Waits for ten seconds, and for a hundred attempts: other tests may keep this one from running for longer.
-func eventually(_ condition: () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(10)
-    var attempts = 0
-    while try await !condition() {
-        attempts += 1
-        guard ContinuousClock.now < end || attempts < 100 else {
-            throw TestRedis.Failure(description: "it never came true")
+    func untilReady() async {
+        await until("the guard inserts") {
+            await self.code(entry("ready \(UUID().uuidString)", created: .far)) == nil
         }
-        try await Task.sleep(for: .milliseconds(20))
     }
 }
 

@@ -3,6 +3,7 @@ import CountersignTrust
 import CountersignWire
 import Foundation
 import Testing
+import Waiting
 
 @testable import Countersign
 
@@ -96,8 +97,7 @@ import Testing
         await world.backend.plan(.fail(TransportError(.offline, fate: .notSent)), at: "/orders")
         _ = try? await client.data(for: APIRequest("/orders?card=4111"))
         _ = try await client.data(for: APIRequest(.post, "/pin", body: .bytes(Array("correct horse".utf8))))
-        let isTold = await eventually { lines.with { $0.contains { $0.message.contains("/pin: 200") } } }
-        #expect(isTold)
+        await until("the line of the log") { lines.with { $0.contains { $0.message.contains("/pin: 200") } } }
         let text = lines.with { $0.map(\.description).joined(separator: "\n") }
         #expect(text.contains("warning: #") && text.contains("GET api.example.com/orders: failed (offline)"))
         for secret in ["4111", "correct horse", "alice", "s_"] {
@@ -120,8 +120,7 @@ import Testing
         #expect(observed.account == nil)
         try await client.signUp("alice", "correct horse")
         try await client.logIn("alice", "correct horse")
-        while observed.account?.name != "alice" { await Task.yield() }
-        #expect(observed.account?.name == "alice")
+        await until("the account's name") { observed.account?.name == "alice" }
     }
 
     @available(iOS 17, macOS 14, *)
@@ -131,7 +130,7 @@ import Testing
         weak let observedClient = client
         let observed = try ObservedState(of: #require(client))
         client = nil
-        while observedClient != nil { await Task.yield() }
+        await until("the client's end") { observedClient == nil }
         #expect(observedClient == nil && observed.account == nil)
     }
 

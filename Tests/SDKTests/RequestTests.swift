@@ -3,6 +3,7 @@ import CountersignTransport
 import CountersignTrust
 import CountersignWire
 import Testing
+import Waiting
 
 @testable import Countersign
 
@@ -208,7 +209,7 @@ import Testing
         await world.backend.plan(.silence, at: "/orders")
         let task = Task { try await client.data(for: APIRequest("/orders")) }
         let events = client.events
-        while await world.backend.reactions == 0 { await Task.yield() }
+        await until("the request") { await world.backend.reactions > 0 }
         task.cancel()
         await #expect { try await task.value } throws: { error in
             if case CountersignError.cancelled = error { true } else { false }

@@ -3,6 +3,7 @@ import CountersignTestKit
 import CountersignTrust
 import Glibc
 import Testing
+import Waiting
 
 @testable import Countersign
 
@@ -38,7 +39,7 @@ import Testing
             pieces += 1
         }
         #expect(count == 3_000_000 && pieces > 1)
-        #expect(await eventually { last.with { $0.received } == 3_000_000 })
+        await until("the whole body's progress") { last.with { $0.received } == 3_000_000 }
     }
 
     @Test func aBodyIsCollectedUpToItsLimitOnly() async throws {
@@ -105,7 +106,7 @@ import Testing
             let answer = try await client.download(for: APIRequest("/film").byTheApp())
             for try await _ in answer.body { break }
         }
-        #expect(await eventually { gone.with { $0 } })
+        await until("the end of the connection") { gone.with { $0 } }
         #expect(written.with { $0 } < 900)
     }
 
@@ -121,12 +122,12 @@ import Testing
         defer { server.stop() }
         let client = try server.client(TestFolder())
         let task = Task { try await client.data(for: APIRequest("/slow").byTheApp()) }
-        #expect(await eventually { asked.with { $0 } })
+        await until("the request") { asked.with { $0 } }
         task.cancel()
         await #expect { try await task.value } throws: { error in
             if case CountersignError.cancelled = error { true } else { false }
         }
-        #expect(await eventually { gone.with { $0 } })
+        await until("the end of the connection") { gone.with { $0 } }
     }
 
     @Test func requestsAtOnceAreLimited() async throws {
@@ -137,12 +138,8 @@ import Testing
                     tally.now += 1
                     tally.most = max(tally.most, tally.now)
                 }
-                // Until three have met, at most ten seconds; a fourth would be counted too.
-                var rests = 0
-                repeat {
-                    TestServer.rest(milliseconds: 20)
-                    rests += 1
-                } while rests < 500 && tally.with { $0.most } < 3
+                // A fourth would be counted too.
+                blockUntil("three at once") { tally.with { $0.most } >= 3 }
                 tally.with { $0.now -= 1 }
                 connection.answer("200 OK", body: "x")
             }
@@ -168,7 +165,7 @@ import Testing
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             asked.with { $0 = true }
-            while !mayAnswer.with({ $0 }) { TestServer.rest(milliseconds: 5) }
+            blockUntil("the client has gone") { mayAnswer.with { $0 } }
             connection.answer("200 OK", body: "late")
         }
         defer { server.stop() }
@@ -181,7 +178,7 @@ import Testing
             answer.with { $0 = answered }
         }
         client = nil
-        #expect(await eventually { asked.with { $0 } })
+        await until("the request") { asked.with { $0 } }
         mayAnswer.with { $0 = true }
         try await task.value
         // The response head has arrived and the client is released; the body still arrives.

@@ -3,6 +3,7 @@ import CountersignTestKit
 import CountersignTrust
 import Glibc
 import Testing
+import Waiting
 
 @testable import Countersign
 
@@ -201,21 +202,20 @@ import Testing
             return try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
         }
         let folder = try TestFolder()
-        let carrier = LastTrust()
+        let store = ManifestFile("\(folder.path)/pins")
+        let carrier = LastTrust { (try? store.read()) == manifests[1] }
         var options = CountersignOptions()
         options.clock.wall = { 1_800_000_000 }
         options.missingAuthorityKey = .leavesRefusalsUnverified
         options.transport = .custom(carrier)
         options.pinUpdates = .signed(
-            PinUpdates.Signers(
-                app: "shop", keys: [Array(key.publicKey.der.suffix(32))],
-                store: ManifestFile("\(folder.path)/pins")))
+            PinUpdates.Signers(app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: store))
         let client = try CountersignClient(
             release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"),
             trust: .system,
             options: options)
         let first = Task.detached { try client.updatePins(manifests[0]) }
-        while !carrier.isBusy { await Task.yield() }
+        await until("the first replacement") { carrier.isBusy }
         #expect(try client.updatePins(manifests[1]) == 2)
         #expect(try await first.value == 1)
         #expect(carrier.last == "v2.example.com")
@@ -283,6 +283,10 @@ import Testing
 private final class LastTrust: RequestTransport {
     private let pattern = Locked("")
     private let busy = Locked(false)
+    /// Whether the second manifest is stored, so that an unordered replacement would overtake the first.
+    private let isNext: @Sendable () -> Bool
+
+    init(isNext: @escaping @Sendable () -> Bool) { self.isNext = isNext }
 
     var isBusy: Bool { busy.with { $0 } }
     var last: String { pattern.with { $0 } }
@@ -291,12 +295,11 @@ private final class LastTrust: RequestTransport {
         _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportError) -> IncomingResponse { throw TransportError(.offline, fate: .notSent) }
 
-    /// Delays the first replacement, so that an unordered second one would overtake it.
     func replaceTrust(by trust: Trust) {
         guard let first = trust.rules.first.map({ "\($0.pattern)" }) else { return }
         if first == "v1.example.com" {
             busy.with { $0 = true }
-            usleep(300_000)
+            blockUntil("the second manifest") { isNext() }
         }
         pattern.with { $0 = first }
     }

@@ -2,6 +2,7 @@ import CountersignTestKit
 import CountersignTransport
 import Foundation
 import Testing
+import Waiting
 
 @Suite struct ManualClockTests {
     @Test func timeGoesByOnBothClocksAndIsSetOnOne() {
@@ -21,7 +22,7 @@ import Testing
         let clock = ManualClock()
         async let long: Void = clock.sleep(for: .seconds(10))
         async let short: Void = clock.sleep(for: .seconds(5))
-        while clock.sleepers < 2 { await Task.yield() }
+        await until("two sleepers") { clock.sleepers == 2 }
         clock.advance(by: .seconds(5))
         try await short
         #expect(clock.sleepers == 1)

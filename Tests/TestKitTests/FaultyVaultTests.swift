@@ -78,7 +78,7 @@ import Testing
         faulty.plan(.slow(milliseconds: 60), at: .read)
         let began = ContinuousClock.now
         #expect(try await faulty.vault.text(name).get() == "kept")
-        #expect(ContinuousClock.now - began >= .milliseconds(60))
+        #expect(ContinuousClock.now - began >= .milliseconds(60))  // lint: true on a slow machine, too
     }
 
     @Test func aPersonIsThereOrIsNot() async throws {

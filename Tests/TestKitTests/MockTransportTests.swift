@@ -2,6 +2,7 @@ import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 import Testing
+import Waiting
 
 @testable import CountersignTestKit
 
@@ -94,7 +95,7 @@ import Testing
         let transport = MockTransport([.answer(MockResponse().after(.seconds(30)))], clock: clock)
         let request = try request()
         async let status = transport.send(request).status
-        while clock.sleepers == 0 { await Task.yield() }
+        await until("the exchange waits") { clock.sleepers > 0 }
         clock.advance(by: .seconds(29))
         #expect(clock.sleepers == 1)
         clock.advance(by: .seconds(1))
@@ -106,7 +107,7 @@ import Testing
         let transport = MockTransport([.answer(MockResponse().after(.seconds(30)))], clock: clock)
         let request = try request()
         let task = Task { await failure(transport, request) }
-        while clock.sleepers == 0 { await Task.yield() }
+        await until("the exchange waits") { clock.sleepers > 0 }
         task.cancel()
         #expect(await task.value == TransportError(.cancelled, fate: .outcomeUnknown))
     }

@@ -2,6 +2,7 @@ import CountersignTestKit
 import CountersignTrust
 import Glibc
 import Testing
+import Waiting
 
 /// The test server counts every byte that it receives; if it missed some, tests that expect nothing to be
 /// sent would pass wrongly.
@@ -20,7 +21,7 @@ struct TestServerTests {
         let record: [UInt8] = [23, 3, 3, 0, 5] + Array("hello".utf8)
         #expect(send(client, record + record, 2 * record.count, 0) == 2 * record.count)
         shutdown(client, Int32(SHUT_WR))
-        while server.tally.closed == 0 { TestServer.rest(milliseconds: 1) }
+        await until("the end of the connection") { server.tally.closed > 0 }
         close(client)
         #expect(server.tally.records == [23: 2] && server.tally.handshakes == 0 && server.tally.received == 0)
     }

@@ -3,6 +3,7 @@ import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 import Testing
+import Waiting
 
 /// Each server, and what is decided of it, at a real handshake; on a refusal the server has seen no byte of
 /// the request.
@@ -241,7 +242,7 @@ struct CertificateTests {
         guard !test.expected.isEmpty else {
             #expect(try result.get() == 200)
             server.stop()
-            #expect(await eventually { server.tally.closed == 1 })
+            await until("the end of the connection") { server.tally.closed == 1 }
             // What a refusal must not show is seen where there is none.
             #expect(server.tally.records[Self.applicationData, default: 0] > 0)
             return
@@ -257,7 +258,7 @@ struct CertificateTests {
         #expect(verdict.served == identity.chain.map(\.certificate.pin))
         #expect(verdict.expected == policy.pins)
         // The socket has seen a handshake, or its beginning, and nothing after it.
-        #expect(await eventually { server.tally.closed == 1 })
+        await until("the end of the connection") { server.tally.closed == 1 }
         #expect(server.tally.connections == 1 && server.tally.received == 0)
         #expect(server.tally.records[Self.handshake, default: 0] > 0)
         #expect(server.tally.records[Self.applicationData] == nil, "\(server.tally.records)")

@@ -3,6 +3,7 @@ import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 import Testing
+import Waiting
 
 /// What goes out, and what comes in.
 @Suite(.timeLimit(.minutes(15)))
@@ -188,7 +189,7 @@ struct ExchangeTests {
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n".utf8))
-            while !mayAnswer.with({ $0 }) { TestServer.rest(milliseconds: 5) }
+            blockUntil("the transport has ended") { mayAnswer.with { $0 } }
             connection.write(Array("late".utf8))
         }
         defer { server.stop() }
@@ -197,7 +198,7 @@ struct ExchangeTests {
         weak let gone = transport
         let response = try await transport?.send(request)
         transport = nil
-        #expect(await eventually { gone == nil })
+        await until("the transport's end") { gone == nil }
         mayAnswer.with { $0 = true }
         #expect(try await response?.body.collect(upTo: 10) == Array("late".utf8))
     }

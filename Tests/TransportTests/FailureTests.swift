@@ -2,6 +2,7 @@ import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 import Testing
+import Waiting
 
 /// What went wrong, and what that says of the request.
 @Suite(.timeLimit(.minutes(15)))
@@ -32,7 +33,7 @@ struct FailureTests {
         let server = try TestServer(.plain) { _ in }
         let origin = try server.plainOrigin
         server.stop()
-        #expect(await eventually { server.isClosed })
+        await until("the server's end") { server.isClosed }
         let error = try await failure(OutgoingRequest("GET", origin: origin, target: "/"))
         #expect(error?.cause == .connectionRefused && error?.fate == .notSent)
     }
@@ -52,19 +53,25 @@ struct FailureTests {
         let request = OutgoingRequest("POST", origin: try server.plainOrigin, target: "/", body: .bytes([1]))
         let error = try await failure(request) { $0.idleTimeout = .within(.milliseconds(100)) }
         #expect(error?.cause == .timedOut(.idle) && error?.fate == .outcomeUnknown)
-        #expect(await eventually { server.tally.received > 0 })
+        await until("the request's bytes") { server.tally.received > 0 }
     }
 
     @Test func anAnswerThatDripsForEver() async throws {
+        let clock = ManualClock()
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n".utf8))
-            while connection.write([0x61]) { TestServer.rest(milliseconds: 10) }
+            // A byte each second.
+            blockUntil("the client gives up") {
+                clock.advance(by: .seconds(1))
+                return !connection.write([0x61])
+            }
         }
         defer { server.stop() }
         let error = try await failure(OutgoingRequest("GET", origin: try server.plainOrigin, target: "/")) {
+            $0.clock = clock.deviceClock
             $0.idleTimeout = .within(.seconds(30))
-            $0.totalTimeout = .within(.seconds(1))
+            $0.totalTimeout = .within(.seconds(60))
         }
         #expect(error?.cause == .timedOut(.total) && error?.fate == .brokenOff)
     }

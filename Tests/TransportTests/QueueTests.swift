@@ -3,6 +3,7 @@ import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 import Testing
+import Waiting
 
 /// Places for requests, and giving them up.
 @Suite(.timeLimit(.minutes(15)))
@@ -27,7 +28,7 @@ struct QueueTests {
                     crowd.now += 1
                     crowd.most = max(crowd.most, crowd.now)
                 }
-                TestServer.rest(milliseconds: 10)
+                blockUntil("eight at once") { crowd.with { $0.most } >= 8 }
                 crowd.with { $0.now -= 1 }
                 connection.answer("200 OK", body: "ok")
             }
@@ -58,21 +59,18 @@ struct QueueTests {
             while let head = connection.readHead() {
                 let path = head.split(separator: " ")[1]
                 crowd.with { $0.order.append(String(path)) }
-                while path == "/0", !mayAnswer.with({ $0 }) { TestServer.rest(milliseconds: 5) }
+                if path == "/0" { blockUntil("the others are queued") { mayAnswer.with { $0 } } }
                 connection.answer()
             }
         }
         defer { server.stop() }
         let transport = try transport(limit: 1)
         let origin = try server.plainOrigin
-        var tasks: [Task<Result<Int, TransportError>, Never>] = []
-        for number in 0..<5 {
-            let task = Task {
+        // Each is queued before the next begins.
+        let tasks = (0..<5).map { number in
+            Task.immediate {
                 await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/\(number)"))
             }
-            tasks.append(task)
-            // So that they come in this order.
-            try await Task.sleep(for: .milliseconds(60))
         }
         mayAnswer.with { $0 = true }
         for task in tasks { #expect(try await task.value.get() == 200) }
@@ -98,20 +96,19 @@ struct QueueTests {
         let hanging = Task {
             await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/hang"))
         }
-        #expect(await eventually { server.tally.received > 0 })
-        let queued = Task {
+        await until("the request's bytes") { server.tally.received > 0 }
+        let queued = Task.immediate {
             await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/queued"))
         }
-        try await Task.sleep(for: .milliseconds(20))
         queued.cancel()
         #expect(await queued.value == .failure(TransportError(.cancelled, fate: .notSent)))
         hanging.cancel()
         #expect(await hanging.value == .failure(TransportError(.cancelled, fate: .outcomeUnknown)))
-        #expect(await eventually { ended.with { $0 } == 1 })
+        await until("the end of the connection") { ended.with { $0 } == 1 }
         #expect(
             try await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/")).get() == 200)
         let late = Task {
-            while !Task.isCancelled { await Task.yield() }
+            await until("cancellation") { Task.isCancelled }
             return await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/late"))
         }
         late.cancel()
@@ -131,19 +128,21 @@ struct QueueTests {
         defer { server.stop() }
         var options = TransportOptions()
         options.concurrentRequests = 1
-        options.idleTimeout = .within(.milliseconds(200))
+        let clock = ManualClock()
+        options.clock = clock.deviceClock
+        options.idleTimeout = .within(.milliseconds(20))
         let transport = try HTTPTransport(trust: .system, options: options)
         let origin = try server.plainOrigin
         let hanging = Task {
             await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/hang"))
         }
-        #expect(await eventually { server.tally.received > 0 })
-        let next = Task { await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/next")) }
+        await until("the request's bytes") { server.tally.received > 0 }
+        let next = Task.immediate {
+            await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/next"))
+        }
+        clock.advance(by: .milliseconds(21))
         #expect(await hanging.value == .failure(TransportError(.timedOut(.idle), fate: .outcomeUnknown)))
-        let began = ContinuousClock.now
         #expect(try await next.value.get() == 200)
-        // Without a wait for some other event.
-        #expect(ContinuousClock.now - began < .seconds(20))
     }
 
     @Test func lettingGoOfAnAnswerFreesItsPlace() async throws {
@@ -171,16 +170,15 @@ struct QueueTests {
         defer { server.stop() }
         let transport = try transport(limit: 1)
         let request = OutgoingRequest("GET", origin: try server.plainOrigin, target: "/")
-        // Nothing tells when the client has read the head; on a busy machine it takes longer.
-        var outcomes: [Result<Int, TransportError>] = []
-        for (number, milliseconds) in [50, 500, 5_000].enumerated() {
-            let reading = Task { await outcome(transport, request) }
-            #expect(await eventually { server.tally.received > number })
-            try await Task.sleep(for: .milliseconds(milliseconds))
-            reading.cancel()
-            outcomes.append(await reading.value)
-            if outcomes.last == .failure(TransportError(.cancelled, fate: .brokenOff)) { return }
+        let hasRead = Locked(false)
+        let reading = Task {
+            var body = try await transport.send(request).body.makeAsyncIterator()
+            #expect(try await body.next() == Array("123".utf8))
+            hasRead.with { $0 = true }
+            _ = try await body.next()
         }
-        Issue.record("outcomes: \(outcomes)")
+        await until("the body's beginning") { hasRead.with { $0 } }
+        reading.cancel()
+        await #expect(throws: TransportError(.cancelled, fate: .brokenOff)) { try await reading.value }
     }
 }

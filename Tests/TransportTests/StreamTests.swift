@@ -4,6 +4,7 @@ import CountersignTransport
 import CountersignTrust
 import Glibc
 import Testing
+import Waiting
 
 /// Bodies that are larger than what is kept of them.
 @Suite(.serialized, .timeLimit(.minutes(15)))
@@ -28,10 +29,32 @@ struct StreamTests {
         return resident * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
+    /// The value of `count` that has not changed while the transport's thread served fifty other requests.
+    private func settled(
+        _ transport: HTTPTransport, _ server: TestServer, _ count: () -> Int
+    ) async throws -> Int {
+        var last = -1
+        while case let now = count(), now != last {
+            last = now
+            for _ in 0..<50 {
+                let other = OutgoingRequest("GET", origin: try server.plainOrigin, target: "/other")
+                #expect(try await outcome(transport, other).get() == 200)
+            }
+        }
+        return last
+    }
+
+    /// Answers the requests of ``settled(_:_:_:)``, and no others.
+    private static func answer(_ head: String, on connection: TestConnection) -> Bool {
+        guard head.hasPrefix("GET /other ") else { return false }
+        connection.answer()
+        return true
+    }
+
     @Test func aDownloadWaitsForItsReaderAndKeepsLittle() async throws {
         let written = Locked(0)
         let server = try TestServer(.plain) { connection in
-            guard connection.readHead() != nil else { return }
+            guard let head = connection.readHead(), !StreamTests.answer(head, on: connection) else { return }
             connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: \(StreamTests.length)\r\n\r\n".utf8))
             let piece = [UInt8](repeating: 0x61, count: 100_000)
             for _ in 0..<(StreamTests.length / piece.count) {
@@ -48,11 +71,7 @@ struct StreamTests {
             seen.with { $0 = progress }
         }
         // The client does not read, so the server stalls long before the end.
-        var last = -1
-        while case let now = written.with({ $0 }), now != last {
-            last = now
-            try await Task.sleep(for: .milliseconds(150))
-        }
+        let last = try await settled(transport, server) { written.with { $0 } }
         #expect(last < StreamTests.bound)
         let before = try memory()
         var (count, most) = (0, 0)
@@ -91,7 +110,8 @@ struct StreamTests {
 
     private func sink(_ length: Int, wait: @escaping @Sendable () -> Void = {}) throws -> TestServer {
         try TestServer(.plain) { connection in
-            while connection.readHead() != nil {
+            while let head = connection.readHead() {
+                if StreamTests.answer(head, on: connection) { continue }
                 wait()
                 var count = 0
                 while count < length, let part = connection.read() { count += part.count }
@@ -103,7 +123,7 @@ struct StreamTests {
     @Test func anUploadWaitsForItsServer() async throws {
         let mayRead = Locked(false)
         let server = try sink(StreamTests.length) {
-            while !mayRead.with({ $0 }) { TestServer.rest(milliseconds: 5) }
+            blockUntil("the test lets the server read") { mayRead.with { $0 } }
         }
         defer { server.stop() }
         let pieces = Pieces(count: StreamTests.length / 100_000)
@@ -115,12 +135,8 @@ struct StreamTests {
             let response = try await transport.send(request) { progress in seen.with { $0 = progress } }
             return try await response.body.collect(upTo: 100)
         }
-        #expect(await eventually { pieces.made.with { $0 } > 0 })
-        var last = -1
-        while case let now = pieces.made.with({ $0 }), now != last {
-            last = now
-            try await Task.sleep(for: .milliseconds(150))
-        }
+        await until("the first piece") { pieces.made.with { $0 } > 0 }
+        let last = try await settled(transport, server) { pieces.made.with { $0 } }
         #expect(last * pieces.size < StreamTests.bound)
         mayRead.with { $0 = true }
         #expect(try await task.value == Array("\(StreamTests.length)".utf8))

@@ -1,4 +1,6 @@
+import CountersignMemory
 import Testing
+import Waiting
 
 @testable import CountersignTransport
 
@@ -8,11 +10,13 @@ struct UploadChannelTests {
     @Test func aStreamThatIsAlwaysAheadIsNotKept() async throws {
         let length = 16 * UploadChannel.limit
         let channel = UploadChannel(.bytes(length)) {}
+        let pushed = Locked(0)
         let pump = Task.detached {
             let piece = [UInt8](repeating: 0x61, count: 10_000)
             var left = length
             while left > 0 {
                 let count = min(left, piece.count)
+                pushed.with { $0 += count }
                 try await channel.push(Array(piece[..<count]))
                 left -= count
             }
@@ -33,7 +37,9 @@ struct UploadChannelTests {
                 break sending
             }
             // The stream is ahead again before more is taken.
-            try await Task.sleep(for: .microseconds(300))
+            await until("the stream is ahead") {
+                pushed.with { $0 == length || $0 - taken >= UploadChannel.limit }
+            }
         }
         try await pump.value
         #expect(taken == length)

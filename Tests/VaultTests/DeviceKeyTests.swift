@@ -87,14 +87,12 @@ import VaultContract
             let silent = try SilentPorts()
             let keys = TPMKeys(
                 device: "swtpm:host=127.0.0.1,port=\(silent.port)", patience: .milliseconds(300))
-            let start = ContinuousClock.now
             for _ in 0..<2 {
                 #expect { try keys.makeKey(for: .signing) } throws: { error in
                     guard case DeviceKeyError.unavailable(let text) = error else { return false }
                     return text.contains("does not answer in time")
                 }
             }
-            #expect(ContinuousClock.now - start < .seconds(20))
         }
 
         @Test func whatNoTPMWrappedIsLost() {

@@ -31,9 +31,12 @@ package final class SQLStore: Store, @unchecked Sendable {
     init(
         _ address: PostgreSQLAddress, rows: RowAuthenticator?,
         acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: PostgreSQLLayout = .current,
-        interruptedBy drill: OutageDrill? = nil
+        limitingStatementsTo milliseconds: Int = 5_000, interruptedBy drill: OutageDrill? = nil
     ) {
-        backing = .server(PostgreSQLServer(address, rows: rows, layout: layout, interruptedBy: drill))
+        backing = .server(
+            PostgreSQLServer(
+                address, rows: rows, layout: layout, limitingStatementsTo: milliseconds, interruptedBy: drill)
+        )
         self.acknowledgement = acknowledgement
     }
 

@@ -8,18 +8,20 @@ package enum StorePlace: Sendable, Equatable {
 
     /// Names the store; the first call opens it, and ``Store/prepare()`` creates it. `rows` may be given
     /// later, by ``RowAuthenticationStore/authenticate(by:)``. `layout` is the schema of a PostgreSQL
-    /// database. While `drill` is on, each call fails as if the store were away.
+    /// database, and `milliseconds` bounds each of its statements. While `drill` is on, each call fails as if
+    /// the store were away.
     package func open(
         inspecting inspection: StoreInspection = .everyPage, authenticatingBy rows: RowAuthenticator? = nil,
         acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: PostgreSQLLayout = .current,
-        interruptedBy drill: OutageDrill? = nil
+        limitingStatementsTo milliseconds: Int = 5_000, interruptedBy drill: OutageDrill? = nil
     ) -> any Store {
         switch self {
         case .sqlite(let path):
             SQLStore(path: path, inspecting: inspection, rows: rows, interruptedBy: drill)
         case .postgreSQL(let address):
             SQLStore(
-                address, rows: rows, acknowledging: acknowledgement, layout: layout, interruptedBy: drill)
+                address, rows: rows, acknowledging: acknowledgement, layout: layout,
+                limitingStatementsTo: milliseconds, interruptedBy: drill)
         }
     }
 }

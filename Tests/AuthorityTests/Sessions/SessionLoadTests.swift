@@ -39,7 +39,7 @@ import Testing
             sqlite3_wal_checkpoint_v2(database, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK)
         sqlite3_close(database)
         let good = try #require(FileManager.default.contents(atPath: path))
-        defer { FileManager.default.createFile(atPath: path, contents: good) }
+        defer { _ = FileManager.default.createFile(atPath: path, contents: good) }
         for page in 1..<good.count / 4_096 {
             var bad = good
             bad.replaceSubrange(

@@ -5,6 +5,7 @@ import Synchronization
 
 @testable import CountersignClient
 import CountersignTransport
+import Waiting
 
 /// A legacy server as docs/protocol.md describes it: one session for each account, tokens of two hours, and a
 /// login token that obtains new ones. It records requests, and can delay an endpoint, go offline or lose
@@ -49,10 +50,10 @@ final class OldServer: Transport {
 
         func pass() async {
             state.withLock { $0.waiting += 1 }
-            while !state.withLock({ $0.isOpen }) { await Task.yield() }
+            await until("the gate opens") { state.withLock { $0.isOpen } }
         }
 
-        func someoneWaits() async { while waiting == 0 { await Task.yield() } }
+        func someoneWaits() async { await until("a request at the gate") { waiting > 0 } }
     }
 
     static let user: (name: String, id: Int) = ("anna", 7)

@@ -1,6 +1,7 @@
 import CountersignTestKit
 import Synchronization
 import Testing
+import Waiting
 
 @testable import CountersignLab
 
@@ -80,7 +81,7 @@ import Testing
         network.intercept { try? $1($0) }
         await #expect(throws: NetworkError.self) { try await distrustful(network.publicPort).send(order) }
         // The victim may know of the end before the thread in the middle does.
-        while network.interception.abortedHandshakes.isEmpty { await Task.yield() }
+        await until("the end of the handshake") { !network.interception.abortedHandshakes.isEmpty }
         let seen = network.interception
         #expect((seen.connections, seen.handshakes, seen.requests) == (1, 0, 0))
         #expect(seen.abortedHandshakes == ["alert unknown CA"])

@@ -3,6 +3,7 @@ import CountersignTestKit
 import CountersignTrust
 import CountersignVault
 import Testing
+import Waiting
 
 @testable import Countersign
 
@@ -150,7 +151,7 @@ import Testing
             let count = carrier.seen.count
             let listeners = client.report.listenerCount
             let waiting = Task { try await client.data(for: APIRequest("/orders")).1.status }
-            while client.report.listenerCount <= listeners { await Task.yield() }
+            await until("the request waits") { client.report.listenerCount > listeners }
             #expect(carrier.seen.count == count)
             if isUnlocked {
                 try await client.unlock("Open")

@@ -1,6 +1,7 @@
 import ClientFakes
 import Countersign
 import CountersignSchemes
+import CountersignTestKit
 import CountersignWire
 
 /// Carries requests to an authority of the tests' own, behind which a backend answers what a test says.
@@ -64,7 +65,7 @@ actor FakeBackend {
             }
             return FakeBackend.response(200, fields, arriving)
         case .silence:
-            try? await Task.sleep(for: .seconds(60))
+            try? await ManualClock().sleep(for: .seconds(1))
             throw TransportError(.cancelled, fate: .outcomeUnknown)
         }
     }

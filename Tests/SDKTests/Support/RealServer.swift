@@ -72,12 +72,3 @@ struct Certificates: Sendable {
             trust: trust, options: options)
     }
 }
-
-/// Waits till `condition` holds; false where it does not within twenty seconds.
-func eventually(_ condition: () -> Bool) async -> Bool {
-    for _ in 0..<2000 {
-        if condition() { return true }
-        try? await Task.sleep(for: .milliseconds(10))
-    }
-    return condition()
-}

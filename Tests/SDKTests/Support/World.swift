@@ -3,6 +3,7 @@ import CountersignMemory
 import CountersignSchemes
 import CountersignTrust
 import Testing
+import Waiting
 
 @testable import Countersign
 
@@ -74,7 +75,7 @@ extension CountersignClient {
             defer { isOver.with { $0 = true } }
             return try await data(for: APIRequest(path)).1.status
         }
-        while core.stateMachine.listenerCount <= before, !isOver.with({ $0 }) { await Task.yield() }
+        await until("the request waits") { core.stateMachine.listenerCount > before || isOver.with { $0 } }
         return task
     }
 }

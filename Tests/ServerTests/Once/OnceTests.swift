@@ -5,6 +5,7 @@ import CountersignWire
 import Foundation
 import Synchronization
 import Testing
+import Waiting
 
 @testable import CountersignServer
 
@@ -47,7 +48,7 @@ import Testing
 
     /// Until so many copies are in line.
     private func wait(for copies: Int, in running: RunningRequests) async {
-        while running.waiting != copies { await Task.yield() }
+        await until("copies in line") { running.waiting == copies }
     }
 
     @Test func whatWasNotReachedIsTheNextOnes() async throws {
@@ -133,7 +134,7 @@ import Testing
         others.hasOtherNodes = true
         let copy = Task { try await second.begin(request) }
         // The request whose copy was refused above, and the copy twice: it waits after the first.
-        while writer.writes < 3 { await Task.yield() }
+        await until("the copy waits") { writer.writes >= 3 }
         await first.end(request, with: .answered(EncodedAnswer(answer)))
         guard case .again(let again) = try await copy.value else {
             throw Refusal(.unavailable, detail: "it would be forwarded twice")

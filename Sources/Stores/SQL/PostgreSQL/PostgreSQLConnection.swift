@@ -18,6 +18,13 @@ final class PostgreSQLConnection {
         var answer = 6_000
         /// For reads, which event loops may wait for.
         var reading = 2_000
+
+        /// Limits in the same proportions.
+        static func limiting(statementsTo milliseconds: Int) -> Patience {
+            Patience(
+                connecting: milliseconds * 2 / 5, statement: milliseconds, answer: milliseconds + 1_000,
+                reading: milliseconds * 2 / 5)
+        }
     }
 
     /// Libpq's codes. Source: libpq-fe.h.

@@ -11,8 +11,6 @@ import Glibc
 final class PostgreSQLServer: Sendable {
     /// Transactions that run at once; more wait.
     private static let mostConnections = 4
-    /// How long a call waits for one of them, in milliseconds.
-    private static let patience = 6_000
     /// How long calls fail at once after one has failed, in milliseconds.
     private static let pause: Int64 = 250
 
@@ -30,14 +28,16 @@ final class PostgreSQLServer: Sendable {
 
     private let address: PostgreSQLAddress
     private let layout: PostgreSQLLayout
+    private let patience: PostgreSQLConnection.Patience
     private let drill: OutageDrill?
     private let state: Monitor<State>
 
     init(
         _ address: PostgreSQLAddress, rows: RowAuthenticator?, layout: PostgreSQLLayout = .current,
-        interruptedBy drill: OutageDrill? = nil
+        limitingStatementsTo milliseconds: Int = 5_000, interruptedBy drill: OutageDrill? = nil
     ) {
         (self.address, self.layout, self.drill) = (address, layout, drill)
+        patience = .limiting(statementsTo: milliseconds)
         var state = State()
         state.rows = rows
         self.state = Monitor(state)
@@ -172,7 +172,8 @@ final class PostgreSQLServer: Sendable {
 
     private func take() throws(OperationalError) -> (Database, edition: Int) {
         try drill?.requireOff(address.name)
-        let turn = state.wait(milliseconds: PostgreSQLServer.patience) { state -> (Turn, Int)? in
+        // A call waits for one of them as long as for its answer.
+        let turn = state.wait(milliseconds: patience.answer) { state -> (Turn, Int)? in
             if let failure = state.failure, PostgreSQLServer.now < failure.until {
                 return (.refused(failure.error), state.edition)
             }
@@ -190,12 +191,13 @@ final class PostgreSQLServer: Sendable {
         case nil:
             throw OperationalError(
                 .unreachable,
-                message: "\(address.name): no connection was free in \(PostgreSQLServer.patience) ms")
+                message: "\(address.name): no connection was free in \(patience.answer) ms")
         case (.refused(let error), _)?: throw error
         case (.idle(let database), let edition)?: return (database, edition)
         case (.new(let rows), let edition)?:
             do {
-                let database = Database(try PostgreSQLConnection(to: address, layout: layout))
+                let database = Database(
+                    try PostgreSQLConnection(to: address, patience: patience, layout: layout))
                 try start(database, by: rows)
                 return (database, edition)
             } catch {

@@ -1,0 +1,52 @@
+// Waiting for events. A test depends on order and never on duration: a wait ends with its event. The one limit
+// means that something hangs; no test asserts how long an event took.
+import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Far more than any event takes on a slow machine.
+private let limit = Duration.seconds(60)
+
+/// Returns when `condition` holds. After the limit, the test fails with `event`, and goes on, so that it ends.
+package func until(
+    _ event: String, file: String = #fileID, path: String = #filePath, line: Int = #line,
+    _ condition: () async throws -> Bool
+) async rethrows {
+    var poll = Poll()
+    while try await !condition() {
+        guard let pause = poll.next() else { return hangs(event, file, path, line) }
+        try? await Task.sleep(for: pause)  // lint: poll
+    }
+}
+
+/// The same, blocking the calling thread.
+package func blockUntil(
+    _ event: String, file: String = #fileID, path: String = #filePath, line: Int = #line,
+    _ condition: () throws -> Bool
+) rethrows {
+    var poll = Poll()
+    while try !condition() {
+        guard let pause = poll.next() else { return hangs(event, file, path, line) }
+        usleep(UInt32(pause / .microseconds(1)))  // lint: poll
+    }
+}
+
+private func hangs(_ event: String, _ file: String, _ path: String, _ line: Int) {
+    let location = SourceLocation(fileID: file, filePath: path, line: line, column: 1)
+    Issue.record("hangs: \(event)", sourceLocation: location)
+}
+
+private struct Poll {
+    private let end = ContinuousClock.now + limit
+    private var pause = Duration.microseconds(500)
+
+    /// How long to wait before the next look; nil if it hangs.
+    mutating func next() -> Duration? {
+        pause = min(pause * 2, .milliseconds(20))
+        return ContinuousClock.now < end ? pause : nil
+    }
+}
