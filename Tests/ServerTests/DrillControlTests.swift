@@ -57,7 +57,7 @@ import Testing
         #expect(control.store.isOn)
         pass(milliseconds: 1)
         #expect(!control.store.isOn, "even though nothing has looked at it")
-        #expect(control.run(.store, id: "a", milliseconds: 60_000) == 0, "its command does not begin it again")
+        #expect(control.run(.store, id: "a", milliseconds: 60_000) == 0, "it does not begin again")
         #expect(!control.store.isOn)
         #expect(control.run(.replay, id: "b", milliseconds: 1_000) != nil)
     }

@@ -33,7 +33,7 @@ final class DrillControl: Sendable {
     let store: OutageDrill
     let replay: OutageDrill
     private let running = Locked<Running?>(nil)
-    /// The drill that ended last. Its command, which was perhaps stopped for a while, must not begin it again.
+    /// The drill that ended last: its command, perhaps stopped for a while, must not begin it again.
     private let ended = Locked<String?>(nil)
     private let log: EventLog?
     private let clock: @Sendable () -> Int64
