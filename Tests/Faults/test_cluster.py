@@ -17,6 +17,7 @@ import pytest
 from ports import reserve_port
 from postgres import programs
 from products import BINARY, ROOT
+from waiting import until
 
 EXAMPLE = ROOT / "Examples/cluster/cluster.py"
 pytestmark = pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")
@@ -78,9 +79,9 @@ def test_the_standby_takes_over(example, folder, note):
         assert primary.returncode == -signal.SIGKILL
         died = time.monotonic()
         cluster.promote()
-        example.wait_until(lambda: logs_in(phone), "a login", 30)
-        example.wait_until(first.is_ready, "the first node", 10)
-        example.wait_until(second.is_ready, "the second node", 10)
+        until(lambda: logs_in(phone), "no login")
+        until(first.is_ready, "the first node is not ready")
+        until(second.is_ready, "the second node is not ready")
         recovered = time.monotonic() - died
         assert cluster.sql("standby", "SELECT pg_is_in_recovery()") == "f"
 

@@ -8,7 +8,6 @@ import select
 import signal
 import socket
 import ssl
-import statistics
 import threading
 import time
 import urllib.request
@@ -107,14 +106,8 @@ class Hogs:
                     self.ended += 1
                     del left[sock]
 
-    def wait_until_served(self, seconds: float = 10) -> None:
+    def wait_until_served(self) -> None:
         until(lambda: self.read >= 200_000, lambda: f"the attack does not come about: {self.read} bytes were answered")
-
-
-def elapsed(action) -> float:
-    began = time.monotonic()
-    action()
-    return time.monotonic() - began
 
 
 @pytest.mark.parametrize("tls", ["off", "auto"])
@@ -131,15 +124,14 @@ def test_pipelining_hogs_do_not_hold_the_loop(tmp_path, tls, count):
                 probe.send(key.request())
                 assert probe.answer().status == 200
 
-            before, waits, health = hogs.read, [], []
+            before, rounds = hogs.read, 0
             # On a busy machine the attackers' thread may not have its turn during many quick rounds.
-            while hogs.read == before or len(waits) < 30:
+            while hogs.read == before or rounds < 30:
+                ask()
+                gateway.ask("/health")
+                rounds += 1
+                # A loop that they hold answers others when the attack has ended.
                 assert hogs.ended < count, f"the attack has ended: {hogs.ended} of {count} connections, {hogs.read} bytes"
-                waits += [elapsed(ask) for _ in range(30)]
-                health += [elapsed(lambda: gateway.ask("/health")) for _ in range(20)]
-            # In milliseconds without the attack; without the mend it takes until the attack ends.
-            assert max(waits) < 2 and statistics.median(waits) < 0.25, sorted(waits)
-            assert max(health) < 1 and statistics.median(health) < 0.05, sorted(health)
             assert gateway.metric("turns_deferred_total") > 0
             gateway.process.send_signal(signal.SIGTERM)
             assert gateway.process.wait(8) == 0

@@ -15,7 +15,7 @@ from gateway import Gateway, run
 from link import Link
 from needs import NO_SKIPS
 from postgres import Postgres, programs
-from replay_nodes import Node, check_each_is_admitted_once, check_refusals_are_quick, code, refused, several
+from replay_nodes import Node, check_each_is_admitted_once, check_refusals, code, refused, several
 from waiting import until
 
 pytestmark = pytest.mark.skipif(programs() is None and not NO_SKIPS, reason="no PostgreSQL server")
@@ -92,7 +92,7 @@ def test_a_database_that_is_stopped(server, tmp_path):
         assert node.send(seen).status == 200
         server.signal(signal.SIGSTOP)
         until(lambda: all("T" in pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2] for pid in server.pids()))
-        check_refusals_are_quick(node, node.key)
+        check_refusals(node, node.key)
         assert node.metric("refusals_total") >= 40 and node.metric("up") == 0
         assert "replay" in node.causes()
         server.signal(signal.SIGCONT)
@@ -109,7 +109,7 @@ def test_a_database_that_is_killed_has_lost_nothing(server, tmp_path):
             assert node.send(request).status == 200
         server.kill()
         assert server.process.returncode == -signal.SIGKILL
-        check_refusals_are_quick(node, node.key)
+        check_refusals(node, node.key)
         until(lambda: "replay" in node.causes())
         until(lambda: any("unavailable: " in note for note in node.notes()))
         (server.folder / "data/postmaster.pid").unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from needs import NO_SKIPS
 from ports import reserve_port
 from postgres import Postgres, programs
 from redis import RedisServer, is_installed
-from replay_nodes import Node, check_each_is_admitted_once, check_refusals_are_quick, code, refused, several
+from replay_nodes import Node, check_each_is_admitted_once, check_refusals, code, refused, several
 from waiting import until
 
 pytestmark = pytest.mark.skipif(not is_installed() and not NO_SKIPS, reason="no redis-server")
@@ -136,7 +136,7 @@ def test_without_redis_every_request_is_refused_soon(redis, node, fault):
     else:
         redis.signal(signal.SIGSTOP)
         until(lambda: "T" in open(f"/proc/{redis.process.pid}/stat", encoding="ascii").read().split()[2])
-    check_refusals_are_quick(node, node.key)
+    check_refusals(node, node.key)
     assert node.metric("refusals_total") >= 40
     until(lambda: node.metric("up") == 0)
     until(lambda: any("unavailable: " in note for note in node.notes()))
