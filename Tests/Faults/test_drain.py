@@ -14,7 +14,7 @@ def test_a_request_in_flight_is_finished(tmp_path):
 
     def slow(seen, sock):
         arrived.set()
-        assert go.wait(20)
+        assert go.wait(60)
         sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
 
     with Backend(slow) as backend:
@@ -24,7 +24,7 @@ def test_a_request_in_flight_is_finished(tmp_path):
         idle = gateway.connect()
         with gateway.connect() as connection:
             connection.send(key.request())
-            assert arrived.wait(5)
+            assert arrived.wait(60)
             gateway.process.send_signal(signal.SIGTERM)
             assert idle.is_closed(), "an idle connection is kept while it drains"
             until(lambda: not listens(gateway.port, gateway.process), "it still accepts new connections")
@@ -33,7 +33,7 @@ def test_a_request_in_flight_is_finished(tmp_path):
             answer = connection.answer()
             assert (answer.status, answer.body) == (200, b"done")
             assert connection.is_closed()
-        assert gateway.process.wait(10) == 0
+        assert gateway.process.wait(60) == 0
 
 
 def test_it_does_not_wait_for_ever(tmp_path):

@@ -36,7 +36,7 @@ class Measured(Gateway):
 
     def ask(self, path: str, **fields: str) -> bytes:
         request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}{path}", headers=fields)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.read()
 
     def metric(self, name: str) -> int:
@@ -134,7 +134,7 @@ def test_pipelining_hogs_do_not_hold_the_loop(tmp_path, tls, count):
                 assert hogs.ended < count, f"the attack has ended: {hogs.ended} of {count} connections, {hogs.read} bytes"
             assert gateway.metric("turns_deferred_total") > 0
             gateway.process.send_signal(signal.SIGTERM)
-            assert gateway.process.wait(8) == 0
+            assert gateway.process.wait(60) == 0
 
 
 def test_ticks_and_deadlines_run_beside_a_hog(tmp_path):
@@ -400,7 +400,7 @@ def test_requests_in_flight_of_one_address(tmp_path):
 
     def slow(seen: Seen, sock: socket.socket) -> None:
         if seen.target == "/slow":
-            go.wait(20)
+            go.wait(60)
         sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     with Backend(slow) as backend, Measured(tmp_path, "--tls", "off", "--upstream", backend.url,

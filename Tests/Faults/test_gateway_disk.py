@@ -45,7 +45,7 @@ class People(threading.Thread):
 
     def run(self) -> None:
         try:
-            with self.gateway.connect(timeout=30) as connection:
+            with self.gateway.connect(timeout=60) as connection:
                 while not self.stopping.is_set():
                     self.turn(connection)
         except (AssertionError, Closed, OSError) as failure:

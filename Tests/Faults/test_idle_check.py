@@ -28,7 +28,7 @@ class PeekTrace:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
         self.process.stderr.close()
 
 

@@ -68,7 +68,7 @@ def left_out(gateway: Gateway) -> collections.Counter:
 
 def refusals(admin_port: int, token: str, code: str) -> int:
     request = urllib.request.Request(f"http://127.0.0.1:{admin_port}/metrics", headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         rows = [line for line in answer.read().decode().splitlines()
                 if line.startswith("countersign_requests_total{") and f'outcome="{code}"' in line]
     return sum(int(float(row.rsplit(" ", 1)[1])) for row in rows)

@@ -28,7 +28,7 @@ def fingerprint(folder) -> dict[str, str]:
 
 def refuses_to_start(gateway: Gateway, *named: str, options: tuple = (), environment=None, codes=(1, 3)) -> str:
     """`serve` ends by itself with one of these codes, and its message names each thing."""
-    done = subprocess.run(gateway.command(*options), capture_output=True, text=True, timeout=20, check=False,
+    done = subprocess.run(gateway.command(*options), capture_output=True, text=True, timeout=60, check=False,
                           stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
     assert done.returncode in codes, (done.returncode, done.stderr)
     assert "listening on" not in done.stdout
@@ -151,7 +151,7 @@ def mount(kind: str, *options: str) -> tuple[str, ...]:
 def test_a_read_only_data_folder(used):
     before = fingerprint(used.data)
     command = mount('mount --bind "$0" "$0" && mount -o remount,ro,bind "$0"', str(used.data))
-    done = subprocess.run([*command, *used.command()], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([*command, *used.command()], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode in (1, 3), done.stderr
     assert "data" in done.stderr and "ead-only" in done.stderr
     assert len(done.stderr.strip().splitlines()) <= 3

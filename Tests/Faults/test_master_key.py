@@ -196,7 +196,7 @@ def test_under_load_nothing_is_refused(place):
     stopping, failures, counts = threading.Event(), [], {"logins": 0, "again": 0}
 
     def signs_in() -> None:
-        with place.connect(timeout=30) as connection:
+        with place.connect(timeout=60) as connection:
             number = 0
             while not stopping.is_set():
                 number += 1

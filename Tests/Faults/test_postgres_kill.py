@@ -90,7 +90,7 @@ def test_other_requests_do_not_wait_for_a_server_that_hangs(server, tmp_path, no
             while any(call.poll() is None for call in waiting):
                 assert gateway.send(key.request()).status == 200
                 answered += 1
-            assert all(call.wait(15) != 0 for call in waiting), "the lookups did not wait for the server"
+            assert all(call.wait(60) != 0 for call in waiting), "the lookups did not wait for the server"
         finally:
             for pid in stopped:
                 os.kill(pid, signal.SIGCONT)

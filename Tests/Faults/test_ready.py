@@ -33,7 +33,7 @@ class Ready(Gateway):
 
     def get(self, path: str) -> tuple[int, dict]:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}{path}", timeout=60) as answer:
                 return answer.status, json.loads(answer.read())
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
@@ -114,7 +114,7 @@ def test_it_is_not_ready_while_it_drains(tmp_path):
     let_go = threading.Event()
 
     def slow(seen, sock):
-        assert let_go.wait(30)
+        assert let_go.wait(60)
         ok(seen, sock)
 
     with Backend(slow) as backend:
@@ -129,7 +129,7 @@ def test_it_is_not_ready_while_it_drains(tmp_path):
             gateway.until(["draining"])
             let_go.set()
             assert connection.answer().status == 200
-        assert gateway.process.wait(30) == 0
+        assert gateway.process.wait(60) == 0
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])

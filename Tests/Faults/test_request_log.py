@@ -248,7 +248,7 @@ def test_a_move_that_is_killed_loses_no_key(tmp_path):
             if line:
                 with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:
                     os.kill(int(children.read().split()[0]), signal.SIGTERM)
-            process.wait(30)
+            process.wait(60)
             process.stdout.close()
             killed += not line
         assert killed >= 8, killed
@@ -273,7 +273,7 @@ def test_a_damaged_log_is_not_used(tmp_path):
         whole = path.read_bytes()
         third = whole.index(digest("k-2"))
         path.write_bytes(whole[:third] + bytes([whole[third] ^ 1]) + whole[third + 1:])
-        process = subprocess.run(gateway.command(), capture_output=True, timeout=30, check=False)
+        process = subprocess.run(gateway.command(), capture_output=True, timeout=60, check=False)
         assert process.returncode == 1
         assert path.name in process.stderr.decode() and "log of keyed requests" in process.stderr.decode()
         assert path.read_bytes() != whole and path.stat().st_size == len(whole), "it was not touched"

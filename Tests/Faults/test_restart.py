@@ -40,7 +40,7 @@ class Payments:
                 self.counts[key] = self.counts.get(key, 0) + 1
         if key in self.slow:
             self.arrived.set()
-            assert self.slow[key].wait(30)
+            assert self.slow[key].wait(60)
         body = (key or "none").encode()
         sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
@@ -92,7 +92,7 @@ class Site:
         old, process = self.serving, self.successor()
         self.wait_until_it_listens(process)
         self.gateway.process = process
-        assert old.wait(40) == 0
+        assert old.wait(60) == 0
 
     def wait_until_it_listens(self, process: subprocess.Popen) -> None:
         line = process.stdout.readline()
@@ -255,7 +255,7 @@ def test_an_idle_connection_gets_one_more_answer(site):
         answer = connection.answer()
         assert answer.status == 200 and answer.get("connection") == "close"
     site.gateway.process = process
-    assert old.wait(20) == 0
+    assert old.wait(60) == 0
 
 
 def test_an_idle_connection_does_not_hold_it_for_ever(tmp_path):
@@ -268,7 +268,7 @@ def test_a_copy_waits_for_the_first_in_the_other_process(site):
     site.payments.slow["slow"] = threading.Event()
     with site.connect() as first:
         first.send(site.pay("slow"))
-        assert site.payments.arrived.wait(10)
+        assert site.payments.arrived.wait(60)
         old, process = site.serving, site.successor()
         site.wait_until_it_listens(process)
         with site.connect() as second:
@@ -281,7 +281,7 @@ def test_a_copy_waits_for_the_first_in_the_other_process(site):
         assert (again.status, again.body, again.get("countersign-replayed")) == (200, b"slow", "true")
     assert site.payments.counts == {"slow": 1}
     site.gateway.process = process
-    assert old.wait(20) == 0
+    assert old.wait(60) == 0
 
 
 def listeners(process: subprocess.Popen, port: int) -> set[str]:
@@ -357,7 +357,7 @@ def test_the_command_restarts_and_says_so(site):
     assert done.returncode == 0, done.err
     successor = json.loads(done.out)["process"]
     try:
-        assert site.serving.wait(40) == 0
+        assert site.serving.wait(60) == 0
         assert site.gateway.send(site.gateway.key.request()).status == 200
         # The successor can be replaced in its turn.
         again = run("restart", "--data", site.gateway.data, "--json", timeout=60)
@@ -371,13 +371,13 @@ def test_the_command_restarts_and_says_so(site):
 
 
 def test_a_successor_that_cannot_start_changes_nothing(site):
-    process = subprocess.run(site.gateway.command("--takeover", "--tls", "/nonexistent,/nonexistent"), capture_output=True, timeout=30,
+    process = subprocess.run(site.gateway.command("--takeover", "--tls", "/nonexistent,/nonexistent"), capture_output=True, timeout=60,
                              check=False)
     assert process.returncode != 0
     assert site.serving.poll() is None
     for _ in range(20):
         assert site.gateway.send(site.gateway.key.request()).status == 200
-    without = run("restart", "--data", site.gateway.folder / "data-of-nobody", timeout=30)
+    without = run("restart", "--data", site.gateway.folder / "data-of-nobody", timeout=60)
     assert without.returncode == 3
     site.take_over()
 

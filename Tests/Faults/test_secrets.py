@@ -182,7 +182,7 @@ def look(made: Planted) -> None:
     for fields in ({"Authorization": f"Bearer {token}"}, {"Authorization": f"Bearer {token[:-1]}"}):
         request = urllib.request.Request(f"http://{made.admin}/metrics", headers=fields)
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 made.shown["metrics"] = answer.read()
         except urllib.error.HTTPError as refusal:
             made.shown["the refusal of metrics"] = refusal.read()

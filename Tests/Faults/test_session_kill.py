@@ -51,7 +51,7 @@ class MixedLoad:
 
     def sessions(self, number: int) -> None:
         """Signs in, and of every three sessions ends two: one by itself, one by a command."""
-        with self.gateway.connect(timeout=30) as connection:
+        with self.gateway.connect(timeout=60) as connection:
             for turn in itertools.count():
                 said, answer = asked(connection, login(self.gateway, f"user-{(number + turn) % ACCOUNTS}"))
                 assert said == "accepted", answer
@@ -68,7 +68,7 @@ class MixedLoad:
                 self.seen.ended.append(token)
 
     def requests(self, _: int) -> None:
-        with self.gateway.connect(timeout=30) as connection:
+        with self.gateway.connect(timeout=60) as connection:
             while True:
                 request = self.gateway.key.request("POST", "/order", b"amount=1")
                 said, answer = asked(connection, request)
@@ -106,7 +106,7 @@ def check(gateway: Gateway, seen: Acknowledged, sent: list[bytes]) -> None:
     states = {account["account"]: account["state"] for account in listed}
     assert set(seen.accounts) <= states.keys()
     assert {states[name] for name in seen.locked} <= {"locked"}
-    with gateway.connect(timeout=30) as connection:
+    with gateway.connect(timeout=60) as connection:
         lives = {asked(connection, bearing(gateway, token))[0] for token in seen.live}
         assert lives <= {"accepted"}, lives
         ends = {asked(connection, bearing(gateway, token))[0] for token in seen.ended}

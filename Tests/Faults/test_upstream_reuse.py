@@ -112,13 +112,13 @@ class Afterwards:
         ok(seen, sock)
         if not self.done.is_set():
             self.connections += 1
-            assert self.go.wait(20)
+            assert self.go.wait(60)
             self.action(sock)
             self.done.set()
 
     def act(self):
         self.go.set()
-        assert self.done.wait(20)
+        assert self.done.wait(60)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

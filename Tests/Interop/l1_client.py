@@ -37,7 +37,7 @@ def call(url: str, parameters: dict[str, str], ca: str | None = None, method: st
     form = urllib.parse.urlencode(parameters)
     request = urllib.request.Request(f"{url}?{form}") if method == "GET" else urllib.request.Request(url, form.encode())
     context = ssl.create_default_context(cafile=ca) if ca else None
-    with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+    with urllib.request.urlopen(request, timeout=60, context=context) as answer:
         return answer.status, answer.read()
 
 

@@ -55,7 +55,7 @@ class OldClient:
         url, data = (f"{self.url}{path}?{form}", None) if method == "GET" else (self.url + path, form.encode())
         request = urllib.request.Request(url, data, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30, context=self.context) as answer:
+            with urllib.request.urlopen(request, timeout=60, context=self.context) as answer:
                 body = answer.read()
                 return answer.status, json.loads(body), body
         except urllib.error.HTTPError as error:

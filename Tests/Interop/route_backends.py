@@ -146,7 +146,7 @@ class Backends:
 
     def ask(self, port: int, requests: list[tuple[str, str]]) -> list[int | None]:
         found = []
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         # As it stands: http.client refuses what it would not write itself.
         connection._validate_path = lambda _: None  # noqa: SLF001
         for method, target in requests:
@@ -167,4 +167,4 @@ class Backends:
     def __exit__(self, *_: object) -> None:
         for process in self.running:
             process.terminate()
-            process.wait(20)
+            process.wait(60)

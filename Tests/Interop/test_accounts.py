@@ -102,7 +102,7 @@ def test_two_calls_at_once_renew_once(served, tmp_path, short):
         before = refreshes(served)
         calls = [alice.begin(f"/call/{number}") for number in range(2)]
         for call in calls:
-            out, err = call.communicate(timeout=30)
+            out, err = call.communicate(timeout=60)
             assert call.returncode == 0, err
             assert json.loads(out)["headers"]["countersign-account"] == "name:racing"
         assert refreshes(served, before + 1) == before + 1

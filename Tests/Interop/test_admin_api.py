@@ -59,7 +59,7 @@ class Deployment(Administered):
             headers["Host"] = host
         request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}{path}", data, headers, method=method)
         try:
-            answer = urllib.request.urlopen(request, timeout=20)
+            answer = urllib.request.urlopen(request, timeout=60)
         except urllib.error.HTTPError as error:
             answer = error
         text = answer.read()
@@ -445,7 +445,7 @@ class Following:
     def __exit__(self, *_: object) -> None:
         # Not SIGINT: whoever runs the tests in the background may have it ignored.
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
         self.reader.join()
         self.process.stderr.close()
         self.process.stdout.close()

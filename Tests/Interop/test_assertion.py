@@ -67,14 +67,14 @@ class Example:
         fields = {"Content-Type": "text/plain"} | ({} if token is None else {"Countersign-Assertion": token})
         request = urllib.request.Request(self.url + target, data=body or None, headers=fields, method=method)
         try:
-            answer = urllib.request.urlopen(request, timeout=10)
+            answer = urllib.request.urlopen(request, timeout=60)
         except urllib.error.HTTPError as error:
             answer = error
         return answer.status, json.loads(answer.read())
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
         self.log.close()
 
 
@@ -234,7 +234,7 @@ def test_rotation(behind):
     key = behind.add_release()
 
     def listed() -> list[dict]:
-        with urllib.request.urlopen(behind.url + "/countersign/v1/jwks", timeout=10) as answer:
+        with urllib.request.urlopen(behind.url + "/countersign/v1/jwks", timeout=60) as answer:
             assert answer.headers["Content-Type"] == "application/jwk-set+json"
             assert answer.headers["Cache-Control"] == "public, max-age=300"
             return json.loads(answer.read())["keys"]

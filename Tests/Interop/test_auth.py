@@ -102,7 +102,7 @@ def test_replay_rules(auth, rule, replayed):
 
 def php(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(["php", ROOT / "Tests/Interop/auth_v2.php", *arguments], capture_output=True, text=True,
-                          timeout=20, check=False)
+                          timeout=60, check=False)
 
 
 def signed(scheme: str, request: str, *more: str) -> str:

@@ -77,7 +77,7 @@ class Visitor:
         self.port, self.cookie = port, ""
 
     def send(self, method: str, path: str, *, body: str = "", **fields: str):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {name.replace("_", "-"): value for name, value in fields.items()}
         if self.cookie:
             headers.setdefault("Cookie", self.cookie)
@@ -393,7 +393,7 @@ def test_other_machines_need_tls(tmp_path):
     try:
         def status(address: str) -> str:
             return subprocess.run(["nsenter", "-t", str(deployment.process.pid), "--net", "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
-                                   f"http://{address}:{deployment.admin_port}/"], capture_output=True, text=True, check=True, timeout=20).stdout
+                                   f"http://{address}:{deployment.admin_port}/"], capture_output=True, text=True, check=True, timeout=60).stdout
         assert status("127.0.0.1") == "401"
         assert status("192.0.2.1") == "403"
     finally:
@@ -769,7 +769,7 @@ def test_a_page_opens_the_deployment_once(tmp_path):
                 assert visitor.get(path).status == 200
             finally:
                 tracer.terminate()
-                tracer.wait(10)
+                tracer.wait(60)
             return trace.read_text().count('countersign.db-wal", ')
 
         deployment.add_app("a0")

@@ -91,7 +91,7 @@ def test_its_command_serves_and_ends(built):
         statuses = []
         for path in ("/countersign/v1/health", "/"):
             # Its certificate is made at the first start, inside.
-            with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=20,
+            with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", port, timeout=60,
                                                                 context=ssl._create_unverified_context())) as connection:
                 connection.request("GET", path)
                 statuses.append(connection.getresponse().status)

@@ -98,7 +98,7 @@ class Proxy:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
 
 
 class Scene:

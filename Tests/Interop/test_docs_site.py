@@ -143,7 +143,7 @@ def test_a_fault_in_a_page_is_found(tmp_path, planted, expected):
 
 
 def test_wrong_arguments_are_refused():
-    done = subprocess.run([ROOT / "script/docs", "--guides", "--output", "docs"], capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run([ROOT / "script/docs", "--guides", "--output", "docs"], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2 and "docs is not a site" in done.stderr
 
 

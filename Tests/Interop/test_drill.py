@@ -175,7 +175,7 @@ def test_it_ends_with_its_command(how, backend, tmp_path):
         assert other.returncode != 0 and ("not ready" in other.err or "Another drill" in other.err)
         process.send_signal(how)
         until(lambda: metric(node, "replay") == 0, "it goes on")
-        out = process.communicate(timeout=40)[0]
+        out = process.communicate(timeout=60)[0]
         if how == signal.SIGINT:
             assert json.loads(out)["end"] == "interrupted" and process.returncode == 0
         until(lambda: node.causes() == [] and len(drill_notes(node)) == 2, "it is not ready")

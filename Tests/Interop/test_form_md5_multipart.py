@@ -71,7 +71,7 @@ def test_a_library_uploads(gateway, backend):
     """What `requests` sends, field by field."""
     files = {"photo": ("a.png", PHOTO, "image/png"), "doc[]": ("x y.pdf", b"", "application/pdf")}
     form = signed(note="a & b\r\nc", empty="")
-    answer = requests.post(gateway.url + "/upload", data=form, files=files, timeout=20,
+    answer = requests.post(gateway.url + "/upload", data=form, files=files, timeout=60,
                            verify=str(gateway.data / "tls/certificate.pem"))
     assert answer.status_code == 200 and answer.text.startswith("POST /upload"), answer.text
     seen = backend.seen[-1]
@@ -86,7 +86,7 @@ def test_curl_uploads(gateway, tmp_path):
     fields = [word for name, value in signed(note="x").items() for word in ("-F", f"{name}={value}")]
     command = ["curl", "-sS", "--cacert", gateway.data / "tls/certificate.pem", *fields, "-F", f"photo=@{photo}",
                gateway.url + "/upload"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.startswith("POST /upload"), done.stdout + done.stderr
 
 

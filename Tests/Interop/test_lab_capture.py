@@ -14,7 +14,7 @@ def can_capture() -> bool:
     """Whether tshark may listen on the loopback interface here: a right that no package brings."""
     if needs.missing("tshark"):
         return True
-    return subprocess.run(["tshark", "-i", "lo", "-a", "duration:0"], capture_output=True, timeout=30, check=False).returncode == 0
+    return subprocess.run(["tshark", "-i", "lo", "-a", "duration:0"], capture_output=True, timeout=60, check=False).returncode == 0
 
 
 def cells(attack: str, tool: str, *rows: str) -> dict:

@@ -209,7 +209,7 @@ class TestTheMove:
         def after(order: dict) -> bytes:
             """What a request with the former token gets."""
             request = urllib.request.Request(order["url"], headers=dict(order["fields"]))
-            with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+            with urllib.request.urlopen(request, context=context, timeout=60) as answer:
                 return answer.read()
 
         for path, told in (("/user/logout", {"server": "knows"}), ("", {})):

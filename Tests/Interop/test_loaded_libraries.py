@@ -32,7 +32,7 @@ def without(library: str, back_end: str, folder: pathlib.Path, *words: str, **va
     """What the vault says where an empty file is in the library's place."""
     hide = ("unshare", "-m", "sh", "-c", 'mount --bind /dev/null "$0" && exec "$@"', os.path.realpath(path_of(library)))
     with start(back_end, folder, *words, prefix=hide, **variables) as driver:
-        output, _ = driver.communicate(timeout=30)
+        output, _ = driver.communicate(timeout=60)
     assert driver.returncode in (0, 1), (driver.returncode, output)
     return output.strip()
 
@@ -72,13 +72,13 @@ def test_without_the_keyrings_library_another_place_is_chosen(library, package, 
 def test_without_a_library_of_the_tpm_nothing_is_lost(library, tmp_path):
     with TPM(tmp_path) as tpm:
         with start(f"tpm={tpm.device}", tmp_path, "write", "service", "account", "held") as driver:
-            assert driver.communicate(timeout=30)[0] == ""
+            assert driver.communicate(timeout=60)[0] == ""
         said = without(library, f"tpm={tpm.device}", tmp_path, "read", "service", "account")
         assert said.startswith("failed: ") and library in said and "install libtss2-" in said, said
         said = without(library, f"tpm={tpm.device}", tmp_path, "device-keys")
         assert "unavailable(" in said and "lost(" not in said and library in said, said
         with start(f"tpm={tpm.device}", tmp_path, "read", "service", "account") as driver:
-            assert driver.communicate(timeout=30)[0] == "value held\n"
+            assert driver.communicate(timeout=60)[0] == "value held\n"
 
 
 @needs_mounts
@@ -88,4 +88,4 @@ def test_without_pam_no_password_is_right(tmp_path):
     said = without("libpam.so.0", "passphrase", tmp_path / "vault", "bind", "service", "account", "text", **variables)
     assert "not bound" in said, said
     with start("passphrase", tmp_path / "vault", "names", **variables) as driver:
-        assert driver.communicate(timeout=30)[0] == "", "and nothing is kept that it would open"
+        assert driver.communicate(timeout=60)[0] == "", "and nothing is kept that it would open"

@@ -28,7 +28,7 @@ class Administered(Gateway):
     def get(self, path: str, *, method: str = "GET", **fields: str):
         request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}{path}", headers=fields, method=method)
         try:
-            return urllib.request.urlopen(request, timeout=10)
+            return urllib.request.urlopen(request, timeout=60)
         except urllib.error.HTTPError as error:
             return error
 

@@ -78,7 +78,7 @@ def mitmproxy(folder: pathlib.Path, *options: str):
         yield running
     finally:
         running.send_signal(signal.SIGTERM)
-        running.wait(20)
+        running.wait(60)
 
 
 def ask(port: int, authorities: pathlib.Path, target: str, *pins: str, proxy: int = 0) -> dict:
@@ -125,7 +125,7 @@ def test_pins_keep_a_trusted_middleman_out(tmp_path: pathlib.Path, server, middl
     # The report names the key that was presented: that of the leaf that mitmproxy made.
     assert refused["served"] and not set(refused["served"]) & set(pins)
     middleman.send_signal(signal.SIGTERM)
-    middleman.wait(20)
+    middleman.wait(60)
     said = middleman.log.read_text()
     assert "/never-read" not in said and "/never-read" not in server.seen
     assert "TLS" in said or "handshake" in said, said

@@ -45,7 +45,7 @@ def reader(tmp_path_factory):
             yield running
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def read(reader: Gateway, body: bytes) -> dict | None:
@@ -106,6 +106,6 @@ def test_php_takes_more_than_the_gateway(reader):
     inner = f'x\n--{BOUNDARY}\nContent-Disposition: form-data; name="amount"\n\n9'
     loose = parts(form) + part("c", inner) + END
     kind = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
-    with urllib.request.urlopen(urllib.request.Request(reader.php, loose, kind), timeout=20) as answer:
+    with urllib.request.urlopen(urllib.request.Request(reader.php, loose, kind), timeout=60) as answer:
         assert json.loads(answer.read())["fields"]["amount"] == b"9".hex()
     assert read(reader, loose) is None

@@ -259,7 +259,7 @@ def test_absent_settings_and_wrong_arguments(tmp_path):
 
 def run(settings, vault, *options: str) -> subprocess.CompletedProcess:
     command = [PROGRAM, "--settings", settings, "--vault", vault, *options]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_at_a_terminal(place, settings, tmp_path):
@@ -285,7 +285,7 @@ def test_at_a_terminal(place, settings, tmp_path):
         expect("Password: ", PASSWORD)
         expect("home of hanna\r\n> ", "add \x1b]0;title\x07")
         expect("1. \\u001B]0;title\\u0007\r\n> ", "quit")
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.wait()
@@ -316,7 +316,7 @@ def test_the_script_that_serves_it(tmp_path):
             assert texts(app.does("add Pepper")) == ["Pepper"]
     finally:
         os.killpg(script.pid, signal.SIGINT)
-        code = script.wait(20)
+        code = script.wait(60)
         script.communicate()
     assert code == 130
     left = subprocess.run(["ps", "-s", str(script.pid), "-o", "pid=,args="], capture_output=True, text=True, check=False)

@@ -55,12 +55,12 @@ class Prometheus:
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
         self.log.close()
 
     def get(self, path: str, **parameters: str) -> dict:
         query = urllib.parse.urlencode(parameters)
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1/{path}?{query}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1/{path}?{query}", timeout=60) as answer:
             said = json.load(answer)
         assert said["status"] == "success", said
         return said["data"]
@@ -73,7 +73,7 @@ class Prometheus:
 
     def evaluations(self) -> dict[str, float]:
         """How often each group of rules was evaluated."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as answer:
             found = re.findall(r'^prometheus_rule_group_iterations_total\{rule_group="(.*)"\} (\S+)$', answer.read().decode(), re.M)
         return {group: float(count) for group, count in found}
 
@@ -236,7 +236,7 @@ def test_alerts_fire_by_real_faults(watched, stack):
             prometheus.fires("CountersignReplayGuardAway", "CountersignUnavailable")
     finally:
         drill.terminate()
-        drill.communicate(timeout=30)
+        drill.communicate(timeout=60)
     # The certificate is replaced by one that ends tomorrow, while the gateway serves.
     write_certificate(gateway, 1)
     gateway.process.send_signal(signal.SIGHUP)

@@ -39,7 +39,7 @@ class Peer:
 
     def close(self) -> None:
         self.process.stdin.close()
-        assert self.process.wait(10) == 0
+        assert self.process.wait(60) == 0
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_a_replay_is_refused_before_and_after_a_restart(shared, tmp_path):
         old = node.process
         node.start("--takeover")
         assert code(node, request) == "replayed"
-        assert old.wait(45) == 0 and node.send(node.key.request()).status == 200
+        assert old.wait(60) == 0 and node.send(node.key.request()).status == 200
 
 
 def test_one_of_several_gateways_admits_a_request(shared, tmp_path, is_long):
@@ -171,7 +171,7 @@ def test_other_guards_before_and_after(shared, tmp_path):
         assert gateway.send(first).status == 200
         running = Gateway(tmp_path, environment={**gateway.environment, "COUNTERSIGN_REPLAY": "postgres"})
         done = subprocess.run([*running.command("--takeover")], env={**running.environment, "PATH": "/usr/bin"}, capture_output=True, text=True,
-                              timeout=30, check=False)
+                              timeout=60, check=False)
         assert done.returncode == 1 and "another replay guard" in done.stderr
     gateway.environment["COUNTERSIGN_REPLAY"] = "postgres"
     with gateway:

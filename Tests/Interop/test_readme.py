@@ -26,7 +26,7 @@ def test_the_first_signed_call(shared):
         block = block.replace(printed, real)
     call = block[block.index("curl "):]
     script = "; echo; ".join([f"{block}true", f"{call}true", f"{call.replace('/hello', '/hallo')}true"])
-    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, timeout=60, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines() if line]
     assert len(answers) == 3, (done.stdout, done.stderr)
     assert answers[0]["target"] == "/hello"

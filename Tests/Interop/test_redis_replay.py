@@ -285,7 +285,7 @@ def test_another_guard_before_and_after(redis, tmp_path):
         assert gateway.send(first).status == 200
         running = Gateway(tmp_path, environment={"COUNTERSIGN_REPLAY": redis.address})
         done = subprocess.run([*running.command("--takeover")], env={**running.environment, "PATH": "/usr/bin"}, capture_output=True, text=True,
-                              timeout=30, check=False)
+                              timeout=60, check=False)
         assert done.returncode == 1 and "another replay guard" in done.stderr
     gateway.environment["COUNTERSIGN_REPLAY"] = redis.address
     with gateway:
@@ -305,7 +305,7 @@ def test_a_restart_without_an_outage(redis, node):
     old = node.process
     node.start("--takeover")
     assert code(node, seen) == "replayed"
-    assert old.wait(45) == 0
+    assert old.wait(60) == 0
     assert code(node, seen) == "replayed" and node.send(node.key.request()).status == 200
     assert node.metric("epoch") == 1
 

@@ -37,7 +37,7 @@ class Site:
     def answering(self, name: str):
         def answer(_, sock: socket.socket) -> None:
             self.asked.set()
-            assert self.may_answer.wait(30)
+            assert self.may_answer.wait(60)
             sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + name.encode())
         return answer
 
@@ -265,7 +265,7 @@ def test_connections_to_the_backend(tmp_path):
             released, count = threading.Event(), len(site.one.seen)
 
             def held(seen, sock: socket.socket) -> None:
-                released.wait(30)
+                released.wait(60)
                 answer(seen, sock)
 
             site.one.answer = held
@@ -395,7 +395,7 @@ def test_a_reload_during_a_hand_over_is_refused(tmp_path):
         site.may_answer.clear()
         with site.gateway.connect() as line:
             line.send(site.gateway.key.request())
-            assert site.asked.wait(10)
+            assert site.asked.wait(60)
             with open(site.gateway.log_path, "ab") as log:
                 new = processes.start(site.gateway.command("--takeover"), stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
             site.gateway.process = new
@@ -407,7 +407,7 @@ def test_a_reload_during_a_hand_over_is_refused(tmp_path):
             site.write(limit_target=300)
             until(lambda: run("reload", "--data", site.gateway.data).returncode == 0)
             assert site.gateway.send(site.gateway.key.request(target="/" + "x" * 400)).status == 413
-        assert old.wait(40) == 0
+        assert old.wait(60) == 0
 
 
 def test_signals_reach_the_main_thread_alone(tmp_path):

@@ -127,19 +127,19 @@ def test_under_load_nothing_is_refused_before_and_everything_after(tmp_path, not
         running.add_app("demo")
         old = running.add_release()
         first = Load(running, old)
-        first.wait(50)
+        first.wait(60)
         new = rotated(running, old)
         second = Load(running, new)
-        second.wait(50)
-        first.wait(50)
+        second.wait(60)
+        first.wait(60)
         before = first.codes + second.codes
         assert set(before) == {"accepted"}, "a key was refused while both were valid"
         running.admin("release", "rotate", old.key_id, "--promote")
         # What was sent from here on was judged by the new key alone.
         assert code(running.send(old.request())) == "bad-signature"
         assert code(running.send(new.request())) == "accepted"
-        first.wait(20)
-        second.wait(20)
+        first.wait(60)
+        second.wait(60)
         olds, news = first.stop(), second.stop()
         assert set(news) == {"accepted"}
         assert set(olds[-19:]) == {"bad-signature"}, "the old key lives on"

@@ -61,7 +61,7 @@ class Shop(Gateway):
     def metric(self, name: str) -> float:
         request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}/metrics", headers={
             "Authorization": f"Bearer {(self.data / 'admin-token').read_text().strip()}"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return next(float(line.split()[1]) for line in answer.read().decode().splitlines() if line.startswith(f"{name} "))
 
 

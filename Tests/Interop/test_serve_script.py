@@ -29,11 +29,11 @@ class Script:
 
     def pasted(self, start: str) -> subprocess.CompletedProcess:
         line = next(line.strip() for line in self.lines if line.strip().startswith(start))
-        return subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=ROOT, timeout=20, check=False)
+        return subprocess.run(["sh", "-c", line], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
 
     def interrupt(self) -> int:
         os.killpg(self.process.pid, signal.SIGINT)
-        code = self.process.wait(20)
+        code = self.process.wait(60)
         self.process.stdout.close()
         self.process.stderr.close()
         return code

@@ -76,7 +76,7 @@ def test_a_successor_is_followed(tmp_path):
                 heard = manager.heard()
                 assert (heard["READY"], heard["MAINPID"]) == ("1", str(successor)) and successor != gateway.process.pid
                 # The former process ends without a word.
-                assert gateway.process.wait(20) == 0
+                assert gateway.process.wait(60) == 0
                 assert manager.heard(1) == {}
             finally:
                 os.kill(successor, signal.SIGTERM)
@@ -148,7 +148,7 @@ def activated(folder: pathlib.Path, *options: object, listen: str, admin: str | 
     finally:
         if process.poll() is None:
             process.terminate()
-        process.wait(30)
+        process.wait(60)
 
 
 def connected(port: int) -> socket.socket:
@@ -190,7 +190,7 @@ def test_the_first_connection_starts_it(tmp_path, workers):
         assert done.returncode == 0, done.err
         successor = json.loads(done.out)["process"]
         try:
-            process.wait(30)
+            process.wait(60)
             assert [answered(port, key.request()) for _ in range(20)] == [b"HTTP/1.1 200 OK"] * 20
         finally:
             os.kill(successor, signal.SIGTERM)
@@ -205,7 +205,7 @@ def test_sockets_that_do_not_fit_are_refused(tmp_path, at, options, expected):
     port, admin = reserve_port(), reserve_port()
     with activated(tmp_path, *options, listen=f"127.0.0.1:{port}", admin=f"127.0.0.1:{admin}") as process:
         with connected(port if at == "listen" else admin):
-            assert process.wait(20) == 2
+            assert process.wait(60) == 2
     assert expected in (tmp_path / "log").read_text()
 
 

@@ -121,7 +121,7 @@ def test_verify_and_explain_judge_by_the_time_given():
 def first_call(url: str, key: ReleaseKey, *options: object) -> subprocess.CompletedProcess:
     script = ROOT / "Tests/Interop/first_call.sh"
     return subprocess.run([script, url, key.key_id, key.secret, *map(str, options)], capture_output=True,
-                          text=True, timeout=20, check=False)
+                          text=True, timeout=60, check=False)
 
 
 def test_the_first_call_with_curl_and_openssl(shared):

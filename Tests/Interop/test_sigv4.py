@@ -42,7 +42,7 @@ class Answer:
 def curl(amazon, target: str, *options: str, scope: str = "aws:amz:eu-west-1:execute-api", user: str = f"{KEY_ID}:{SECRET}"):
     command = ["curl", "-sS", "--max-time", "20", "--path-as-is", "--cacert", amazon.data / "tls/certificate.pem", "--aws-sigv4",
                scope, "--user", user, "-w", "\n%{http_code}", *options, amazon.url + target]
-    done = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     body, _, status = done.stdout.rpartition(b"\n")
     assert done.returncode == 0, done.stderr
     return Answer(int(status), body)
@@ -144,7 +144,7 @@ def test_presigned(amazon):
     request = signed(amazon, "GET", "/find?z=1&a=b%20c", signer="SigV4QueryAuth", expires=60)
     assert send(amazon, request).status == 200
     # Opened by a plain HTTP client.
-    with urllib.request.urlopen(request[1], context=amazon.context, timeout=20) as answer:
+    with urllib.request.urlopen(request[1], context=amazon.context, timeout=60) as answer:
         assert answer.status == 200
     assert send(amazon, signed(amazon, "GET", "/", signer="SigV4QueryAuth", expires=5, at=time.time() - 7)).code == "stale"
     for old, new in [("/find", "/other"), ("Expires=60", "Expires=61")]:

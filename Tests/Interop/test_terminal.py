@@ -48,7 +48,7 @@ def at_terminal(*arguments: str) -> bytes:
     except OSError:  # The other end is closed.
         pass
     os.close(ours)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     return shown
 
 

@@ -39,7 +39,7 @@ class Collector:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                collector.hold.wait(30)
+                collector.hold.wait(60)
                 collector.take(self, body)
 
             def log_message(self, *_: object) -> None:

@@ -56,7 +56,7 @@ def test_a_lease_is_had_by_one_and_given_back_by_the_dead(tmp_path):
     holder.kill()
     assert waiting.stdout.readline() == "leased\n"
     for process in (waiting, holder):
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
     assert waiting.returncode == 0
 
 

@@ -143,7 +143,7 @@ class Attackers:
         for process in self.processes:
             process.terminate()
         for process in self.processes:
-            text, _ = process.communicate(timeout=10)
+            text, _ = process.communicate(timeout=60)
             assert process.returncode == 0, f"an attacker ended with {process.returncode}: {text}"
             for name, value in json.loads(text).items():
                 total[name] = max(total.get(name, 0), value) if name == "seconds" else total.get(name, 0) + value

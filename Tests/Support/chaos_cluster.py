@@ -58,7 +58,7 @@ class ChaosNode(example.Node):
         """Of the replay guard: a higher one means that it may have forgotten requests."""
         token = (self.data / "admin-token").read_text().strip()
         request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}/metrics", headers={"Authorization": f"Bearer {token}"})
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return float(re.search(rf"^countersign_replay_{self.cluster.replay_server}_epoch (\S+)", answer.read().decode(), re.M)[1])
 
 
@@ -129,7 +129,7 @@ def kill(process: subprocess.Popen) -> str:
     for pid in family(process):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    process.wait(10)
+    process.wait(60)
     assert process.returncode == -signal.SIGKILL, process.returncode
     return f"ended by signal {-process.returncode}"
 

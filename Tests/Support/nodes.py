@@ -31,7 +31,7 @@ class Node(Gateway):
         token = (self.data / "admin-token").read_text().strip()
         request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}{path}", headers={"Authorization": f"Bearer {token}"})
         try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -110,11 +110,11 @@ class NotesApp:
 
     def quits(self) -> None:
         self.types("quit")
-        assert self.process.wait(20) == 0, self.process.stderr.read()
+        assert self.process.wait(60) == 0, self.process.stderr.read()
 
     def is_killed(self) -> None:
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(60)
 
 
 def texts(state: dict) -> list[str]:

@@ -98,7 +98,7 @@ class Proxy:
     def close(self) -> None:
         self.process.terminate()
         try:
-            self.process.wait(5)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -139,7 +139,7 @@ class Postgres:
             # A fast shutdown.
             self.process.send_signal(signal.SIGINT)
             try:
-                self.process.wait(20)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill()
 

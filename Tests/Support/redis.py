@@ -65,7 +65,7 @@ class RedisServer:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
     def stop(self) -> None:
         if self.process and self.process.poll() is None:
@@ -73,7 +73,7 @@ class RedisServer:
                 self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
             try:
-                self.process.wait(10)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill()
 

@@ -34,7 +34,7 @@ class Sensor(Machine):
         until(lambda: self._run("fprintd-list", "root").returncode == 0, "no fprintd")
 
     def _run(self, *command: str) -> subprocess.CompletedProcess:
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=20)
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
 
     def touch(self, finger: int) -> None:
         """Lays a finger on the sensor once, as soon as it listens."""
@@ -57,4 +57,4 @@ class Sensor(Machine):
                 break
             if "Enrolling" in line or "enroll-stage-passed" in line:
                 self.touch(finger)
-        assert enrolling.wait(timeout=10) == 0, "".join(lines)
+        assert enrolling.wait(timeout=60) == 0, "".join(lines)

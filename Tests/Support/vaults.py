@@ -23,7 +23,7 @@ def start(back_end: str, folder: pathlib.Path, *words: str, prefix: tuple[str, .
 def ask(back_end: str, folder: pathlib.Path, *words: str, **variables: str) -> str:
     """What the driver says, without the end of the line; a refusal too."""
     with start(back_end, folder, *words, **variables) as driver:
-        output, _ = driver.communicate(timeout=30)
+        output, _ = driver.communicate(timeout=60)
     assert driver.returncode in (0, 1), (driver.returncode, output)
     return output.strip()
 
