@@ -1,6 +1,7 @@
 """A deployment moves from its SQLite file to a PostgreSQL database: accounts, sessions, releases, keyed requests and the audit log go on there;
 nothing goes on with the file; and a move that is killed leaves nothing or everything."""
 
+import itertools
 import json
 import os
 import signal
@@ -9,9 +10,9 @@ import subprocess
 
 import pytest
 
-import processes
 from backend import Backend
 from gateway import BINARY, Gateway, run
+from kills import killed_at
 from person import Person
 from postgres import programs
 
@@ -132,16 +133,12 @@ def test_a_killed_move_leaves_nothing_or_everything(server, address, tmp_path, b
     database = address.rsplit("/", 1)[1]
     environment = {**os.environ, **gateway.environment}
     killed = 0
-    for round_ in range(60 if is_long else 12):
-        process = processes.start([BINARY, "migrate", file_of(gateway), address, "--data", gateway.data], env=environment,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            process.wait(0.02 * (round_ + 1))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            killed += 1
-        process.communicate()
+    # At each message to the server, or at one in eight.
+    for number in itertools.count(1, 1 if is_long else 8):
+        process = subprocess.run(
+            [*killed_at("sendto", number), BINARY, "migrate", file_of(gateway), address, "--data", gateway.data],
+            env=environment, capture_output=True, check=False)
+        killed += process.returncode != 0
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL
