@@ -32,6 +32,8 @@ PROGRAM = os.environ.get("COUNTERSIGN", str(ROOT / ".build/release/countersign")
 USER, DATABASE = "countersign", "countersign"
 # The name in the gateways' certificate and in each request, whatever node it reaches.
 AUTHORITY = "localhost"
+# Starts each process; a test that imports this file has an owner for them.
+launch = subprocess.Popen
 
 
 def free_port() -> int:
@@ -204,8 +206,8 @@ class Cluster:
     def begin(self, name: str, *command: object, environment: dict | None = None, folder: pathlib.Path | None = None) -> subprocess.Popen:
         with (self.folder / f"{name}.log").open("ab") as log:
             # In a session of its own, so that Ctrl-C ends them in order.
-            self.processes[name] = subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder,
-                                                    env={**os.environ, **(environment or {})}, start_new_session=True)
+            self.processes[name] = launch([*map(str, command)], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder,
+                                          env={**os.environ, **(environment or {})}, start_new_session=True)
         return self.processes[name]
 
     def start(self) -> None:

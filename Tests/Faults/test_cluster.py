@@ -1,7 +1,6 @@
 """The cluster of Examples/cluster: three gateways over PostgreSQL with a synchronous standby and Redis with a replica, behind haproxy. What its
 README promises, and what is left when the primary database is killed and the standby takes its place."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -14,23 +13,14 @@ import time
 
 import pytest
 
+from chaos_cluster import example
 from ports import reserve_port
 from postgres import programs
 from products import BINARY, ROOT
 from waiting import until
 
-EXAMPLE = ROOT / "Examples/cluster/cluster.py"
 pytestmark = pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")
 PASSWORD = "correct horse battery staple\n"
-
-
-@pytest.fixture(scope="module")
-def example():
-    os.environ["COUNTERSIGN"] = BINARY
-    spec = importlib.util.spec_from_file_location("cluster", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -43,8 +33,9 @@ def folder():
 
 
 def test_the_command_of_the_readme(folder):
-    done = subprocess.run([sys.executable, "-B", EXAMPLE, "--check", "--port", str(reserve_port()), "--folder", folder / "cluster"],
-                          capture_output=True, text=True, timeout=150, check=False, env={**os.environ, "COUNTERSIGN": BINARY})
+    done = subprocess.run([sys.executable, "-B", ROOT / "Examples/cluster/cluster.py", "--check", "--port", str(reserve_port()),
+                           "--folder", folder / "cluster"], capture_output=True, text=True, timeout=150, check=False,
+                          env={**os.environ, "COUNTERSIGN": BINARY})
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("the session has ended: revoked") == 3
 
@@ -54,7 +45,7 @@ def logs_in(phone: str) -> bool:
                           capture_output=True, check=False).returncode == 0
 
 
-def test_the_standby_takes_over(example, folder, note):
+def test_the_standby_takes_over(folder, note):
     cluster = example.Cluster(folder, 2, reserve_port())
     try:
         cluster.start()

@@ -13,6 +13,7 @@ import ssl
 import subprocess
 import urllib.request
 
+import processes
 from backend import Backend
 from link import Link
 from ports import reserve_port
@@ -25,6 +26,7 @@ example = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(example)
 # A port that no outgoing connection is given while its server is away.
 example.free_port = reserve_port
+example.launch = processes.start
 
 # Seconds of a lease: what a change waits for a node that is away.
 LEASE = 2
