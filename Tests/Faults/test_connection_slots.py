@@ -11,7 +11,7 @@ import pytest
 
 import bearer
 from gateway import Gateway
-from ports import is_read
+from sockets import is_read
 from sampling import sampled
 from waiting import until
 from wire import Closed, Connection

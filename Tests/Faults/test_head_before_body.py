@@ -9,7 +9,7 @@ import time
 import pytest
 
 from gateway import Gateway
-from ports import is_read
+from sockets import is_read
 from signing import PairKey, ReleaseKey, digest
 from waiting import until
 from wire import Closed

@@ -13,7 +13,7 @@ import pytest
 import request_log
 from gateway import Gateway
 from person import Person
-from ports import is_read
+from sockets import is_read
 from till import Till
 from waiting import until
 from wire import Connection, Reader

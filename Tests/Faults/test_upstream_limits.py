@@ -13,7 +13,7 @@ import pytest
 from backend import Backend, ok
 from failing import needs_mounts
 from gateway import Gateway, gateway_before
-from ports import is_read
+from sockets import is_read
 from waiting import HANGS, until
 from wire import Answer, Connection, Reader
 

@@ -13,6 +13,7 @@ from authority import Authority
 from backend import Backend, ok
 from clock import Clock
 from gateway import Gateway
+from sockets import has_arrived
 from tls_backend import TLSBackend, send_key_update, send_session_ticket
 from waiting import HANGS, until
 
@@ -50,18 +51,9 @@ def follows(front: Gateway, target: str) -> None:
     assert (answer.status, answer.body) == (200, f"GET {target} 0\n".encode())
 
 
-def has_arrived_behind(sock: socket.socket) -> bool:
-    """Whether the peer, on this machine, has unread bytes or has closed the connection. Source: proc_net_tcp(5)."""
-    port = f":{sock.getpeername()[1]:04X}"
-    for local, remote, state, queues in (line.split()[1:5] for line in open("/proc/net/tcp", encoding="ascii")):
-        if local.endswith(port) and remote.endswith(f":{sock.getsockname()[1]:04X}") and state == "01":
-            return not queues.endswith(":00000000")
-    return True
-
-
 @pytest.mark.parametrize("where", ["same write", "same segment", "later", "half a record later"])
 def test_bytes_behind_an_answer_reach_no_caller(front, where):
-    sent, has_arrived, is_spoiled = [], threading.Event(), threading.Event()
+    sent, is_answered, is_spoiled = [], threading.Event(), threading.Event()
 
     def answer(seen, sock):
         if seen.method != "HEAD":
@@ -73,21 +65,22 @@ def test_bytes_behind_an_answer_reach_no_caller(front, where):
             head_answer(sock, STOLEN)
         else:
             head_answer(sock)
-            assert has_arrived.wait(HANGS)
+            assert is_answered.wait(HANGS)
             if where == "later":
                 sock.sendall(STOLEN)
             else:
                 # Of TLS, the header of a record and a part of it.
                 socket.socket.send(sock, b"\x17\x03\x03\x00\x40half")
+            until(lambda: has_arrived(sock), "the bytes do not arrive")
             is_spoiled.set()
 
     front.backend.answer = answer
     for number in range(3):
         assert front.send(front.key.request("HEAD", f"/{number}"), to_head=True).status == 200
         if "later" in where:
-            has_arrived.set()
+            is_answered.set()
             assert is_spoiled.wait(HANGS)
-            has_arrived.clear()
+            is_answered.clear()
             is_spoiled.clear()
         follows(front, f"/{number}")
     assert len(sent) == 3

@@ -9,7 +9,6 @@ import concurrent.futures
 import hmac
 import itertools
 import os
-import pathlib
 import random
 import re
 import socket
@@ -19,7 +18,7 @@ import pytest
 
 from backend import Backend, Seen
 from gateway import Gateway
-from ports import is_read
+from sockets import is_established, is_read
 from signing import ReleaseKey
 from waiting import until
 from wire import Closed
@@ -31,20 +30,7 @@ REQUESTS = 100_000 if os.environ.get("COUNTERSIGN_LONG") else 3_000
 AUTHORITY = "shop.example"
 SECRET = "the secret of both gateways, as text"
 # The backends' connections that end although the gateway has reason to keep them.
-DYING: set[tuple[str, str]] = set()
-# ESTABLISHED and CLOSE_WAIT. Source: proc_net_tcp(5).
-OPEN = ("01", "08")
-
-
-def ports_of(sock: socket.socket) -> tuple[str, str]:
-    """The gateway's and the backend's, as open_connections() has them."""
-    return f"{sock.getpeername()[1]:04X}", f"{sock.getsockname()[1]:04X}"
-
-
-def open_connections() -> set[tuple[str, str]]:
-    """The ports of each end that its process has not closed."""
-    lines = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
-    return {(local.split(":")[1], remote.split(":")[1]) for _, local, remote, state, *_ in lines if state in OPEN}
+DYING: set[tuple] = set()
 
 
 class TextKey(ReleaseKey):
@@ -88,7 +74,7 @@ def answer(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(usual.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
         raise Closed
     elif kind == "dies-idle":
-        DYING.add(ports_of(sock))
+        DYING.add((sock.getpeername(), sock.getsockname()))
         sock.sendall(usual)
         raise Closed
     elif kind == "large":
@@ -115,7 +101,7 @@ def answer(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(usual[:-5] if body else usual[:-2])
         raise Closed
     elif kind == "more":
-        DYING.add(ports_of(sock))
+        DYING.add((sock.getpeername(), sock.getsockname()))
         sock.sendall(usual + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
         raise Closed
     elif kind == "garbage":
@@ -248,8 +234,8 @@ def converse(plan: Plan, port: int) -> list[bytes]:
 
 
 def wait_for_ends() -> None:
-    """Until the gateway has closed what the backend closed: whether a request gets such a connection before is chance."""
-    until(lambda: DYING.isdisjoint(open_connections()), "the gateway closes")
+    """Until the gateway's kernel knows what the backend closed: whether a request gets such a connection before is chance."""
+    until(lambda: not any(is_established(*ends) for ends in DYING), "the connection ends")
     DYING.clear()
 
 

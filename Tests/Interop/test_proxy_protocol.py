@@ -11,7 +11,7 @@ import pytest
 from backend import Backend
 from bearer import DEVICE, PREFIX, asked
 from gateway import Gateway
-from ports import is_read
+from sockets import is_read
 from waiting import until
 from wire import Connection, Reader
 

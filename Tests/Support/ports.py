@@ -1,8 +1,6 @@
 """Ports of loopback that belong to one test."""
 
-import contextlib
 import fcntl
-import pathlib
 import socket
 import subprocess
 import sys
@@ -33,17 +31,6 @@ def listens(port: int, process: subprocess.Popen) -> bool:
     except OSError:
         return False
     return True
-
-
-def is_read(*sockets: socket.socket) -> bool:
-    """Whether their peers, processes of this machine, have read all that was sent. Source: proc_net_tcp(5)."""
-    pairs = set()
-    for sock in sockets:
-        # A peer that has closed the connection reads no more.
-        with contextlib.suppress(OSError):
-            pairs.add(tuple(f"{address[1]:04X}" for address in (sock.getpeername(), sock.getsockname())))
-    rows = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
-    return all(row[4].endswith(":00000000") for row in rows if (row[1][9:], row[2][9:]) in pairs)
 
 
 def has_unread(sock: socket.socket) -> bool:
