@@ -7,6 +7,7 @@ Usage: package.py PROGRAM FOLDER [--revision N]"""
 
 import argparse
 import datetime
+import functools
 import gzip
 import hashlib
 import json
@@ -20,6 +21,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 # Of the one who makes the package, as in Maintainer fields.
+# Of xz.
+COMPRESSION = 6
 MAINTAINER = "Countersign <countersign@example.com>"
 PROGRAM_PACKAGE, SERVICE_PACKAGE, LAB_PACKAGE = "countersign-cli", "countersign", "countersign-lab"
 # A file's path below its package, where it comes from, and its mode.
@@ -42,6 +45,12 @@ OVERRIDES = {
 
 def said(*command: object, folder: pathlib.Path = ROOT) -> str:
     return subprocess.run([*map(str, command)], check=True, capture_output=True, text=True, cwd=folder).stdout
+
+
+@functools.cache
+def page(program: pathlib.Path, *words: str) -> str:
+    """The manual page of a command."""
+    return said(program, "man", *words)
 
 
 def put(path: pathlib.Path, content: bytes | str, *, mode: int = 0o644) -> None:
@@ -93,8 +102,8 @@ class Package:
                 path.chmod(0o755)
             os.utime(path, (moment, moment))
         out = folder / f"{self.name}_{self.version}_{architecture}.deb"
-        subprocess.run(["dpkg-deb", "--build", "--root-owner-group", "-Zxz", self.tree, out], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "SOURCE_DATE_EPOCH": str(int(moment))})
+        subprocess.run(["dpkg-deb", "--build", "--root-owner-group", "-Zxz", f"-z{COMPRESSION}", self.tree, out], check=True,
+                       stdout=subprocess.DEVNULL, env={**os.environ, "SOURCE_DATE_EPOCH": str(int(moment))})
         return out
 
 
@@ -109,7 +118,7 @@ def library_packages(program: pathlib.Path, folder: pathlib.Path) -> str:
 def add_pages(package: Package, program: pathlib.Path, commands: list[list[str]]) -> None:
     """The manual page of each command."""
     for words in commands:
-        package.add(f"usr/share/man/man1/countersign-{'-'.join(words)}.1.gz", compressed(said(program, "man", *words)))
+        package.add(f"usr/share/man/man1/countersign-{'-'.join(words)}.1.gz", compressed(page(program, *words)))
 
 
 def add_references(package: Package, program: pathlib.Path, commands: list[list[str]]) -> None:
@@ -183,7 +192,7 @@ def make(program: pathlib.Path, out: pathlib.Path, *, revision: str) -> list[pat
                                       for each in (PROGRAM_PACKAGE, SERVICE_PACKAGE, LAB_PACKAGE))
         depends, lab_depends = library_packages(server, folder), library_packages(lab, folder)
         # Of the commands that it shares with the other program, the pages are the same.
-        lab_commands = [words for words in command_words(lab) if said(lab, "man", *words) != said(server, "man", *words)]
+        lab_commands = [words for words in command_words(lab) if page(lab, *words) != page(server, *words)]
         add_program(tool, server, depends=depends)
         add_references(tool, server, [words for words in command_words(server) if words not in lab_commands])
         add_program(development, lab, depends=lab_depends)

@@ -15,6 +15,8 @@ from products import BINARY, ROOT
 sys.path.insert(0, str(ROOT / "Packaging"))
 import package  # noqa: E402
 
+package.COMPRESSION = 0
+
 pytestmark = programs("dpkg-deb", "dpkg-shlibdeps", "lintian")
 
 
