@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import threading
@@ -97,7 +99,13 @@ def drill(node: Node, subject: str, clock: Clock, let_pass=Clock.lapses):
     process = processes.start([BINARY, *map(str, command(node, subject, "--for", "60s", "--yes", "--json"))],
                               stdout=subprocess.PIPE, env=os.environ | clock.environment)
 
+    def waits() -> int:
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.M)[1])
+
     def report() -> dict:
+        # The command looks at /ready every tenth of a second; in so many waits it has seen what is there now.
+        before = waits()
+        until(lambda: waits() >= before + 40, "the command looks")
         let_pass(clock, 60)
         out = process.communicate(timeout=HANGS)[0]
         assert process.returncode == 0, out
