@@ -20,9 +20,9 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-# Of the one who makes the package, as in Maintainer fields.
-# Of xz.
+# The level of xz.
 COMPRESSION = 6
+# Of the one who makes the package, as in Maintainer fields.
 MAINTAINER = "Countersign <countersign@example.com>"
 PROGRAM_PACKAGE, SERVICE_PACKAGE, LAB_PACKAGE = "countersign-cli", "countersign", "countersign-lab"
 # A file's path below its package, where it comes from, and its mode.
