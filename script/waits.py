@@ -1,8 +1,9 @@
 """Refuses tests that depend on time: sleeps, ports that are free by chance, and comparisons of durations.
 
 An exception has its reason on its line (`# lint: why`, `// lint: why`). An exception in a helper counts once
-for each call of the helper. The count must equal the ceiling in Tests/waits.txt, which only falls. The polls of
-waiting.py and Waiting.swift are no exception: their limit means that the test hangs. Option: --list prints the count of each file.
+for each call of the helper; a `wait` for less than a second is a sleep. The count must equal the ceiling in
+Tests/waits.txt, which only falls. The polls of waiting.py and Waiting.swift are no exception: their limit means that
+the test hangs. Option: --list prints the count of each file.
 """
 
 import ast
@@ -83,7 +84,9 @@ class Python(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
-        if name_of(node.func) in CALLS:
+        paces = name_of(node.func) == "wait" and node.args and isinstance(node.args[0], ast.Constant) and \
+            isinstance(node.args[0].value, (int, float)) and node.args[0].value < 1
+        if name_of(node.func) in CALLS or paces:
             self.add(node)
         self.generic_visit(node)
 

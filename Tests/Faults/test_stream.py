@@ -76,7 +76,7 @@ class Memory:
         self.thread.start()
 
     def run(self) -> None:
-        while not self.stopped.wait(0.01):
+        while not self.stopped.wait(0.01):  # lint: the pace of a load
             self.samples.append(self.gateway.rss())
 
     def stop(self) -> int:

@@ -52,7 +52,7 @@ class Load:
 
     def send(self, kind: str) -> None:
         with self.cluster.nodes[0].connect() as line:
-            while not self.is_over.wait(0.01):
+            while not self.is_over.wait(0.01):  # lint: the pace of a load
                 request = self.cluster.key.request("GET", "/") if kind == "signed" else self.cluster.login()
                 answer = sent(line, request)
                 self.codes.append((kind, "ok" if answer.status < 400 else json.loads(answer.body)["code"]))

@@ -18,6 +18,7 @@ import processes
 from gateway import ROOT
 from products import peer
 from test_pins import Identity
+from waiting import until
 
 DRIVER = peer("transport")
 MITMDUMP = ROOT / ".build/mitmproxy/bin/mitmdump"
@@ -66,13 +67,11 @@ def mitmproxy(folder: pathlib.Path, *options: str):
             [MITMDUMP, "--ssl-insecure", "--set", f"confdir={folder / 'mitmproxy'}", "--set", "flow_detail=3", *options],
             stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     try:
-        for _ in range(300):
-            found = re.search(r"listening at [^\s]*:(\d+)", log.read_text())
-            if found:
-                break
+        def port() -> re.Match | None:
             assert running.poll() is None, log.read_text()
-            threading.Event().wait(0.1)
-        assert found, log.read_text()
+            return re.search(r"listening at [^\s]*:(\d+)", log.read_text())
+
+        found = until(port, "mitmdump listens")
         running.port, running.log = int(found.group(1)), log
         running.authority = folder / "mitmproxy/mitmproxy-ca-cert.pem"
         yield running

@@ -97,7 +97,7 @@ class Traffic:
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def run(self) -> None:
-        while not self.is_over.wait(0.05):
+        while not self.is_over.wait(0.05):  # lint: the pace of a load
             for send in self.sends:
                 with contextlib.suppress(OSError):
                     send()

@@ -113,7 +113,7 @@ class Load:
     def wait(self, count: int) -> None:
         seen = len(self.codes)
         while self.thread.is_alive() and len(self.codes) < seen + count:
-            self.stopping.wait(0.01)
+            self.stopping.wait(0.01)  # lint: the pace of a load
 
     def stop(self) -> list[str]:
         self.stopping.set()

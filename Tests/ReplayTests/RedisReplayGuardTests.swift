@@ -241,7 +241,9 @@ import Waiting
         defer { node.stop() }
         deployment.store.fails.with { $0 = true }
         // The controller has found out, and the lease goes on.
-        await until("the note") { deployment.notes.with { $0.last == "unavailable: the store is away" } }
+        await until("the note that the store is down") {
+            deployment.notes.with { $0.last == "unavailable: the store is down" }
+        }
         #expect(await node.code(entry("n")) == nil)
         #expect(await node.code(entry("n")) == .replayed)
         await until("another answer") { await node.code(entry("other")) == .unavailable }

@@ -161,7 +161,7 @@ final class FailingMetaStore: MetaStore {
 
     private var base: any MetaStore {
         get throws(OperationalError) {
-            if fails.with({ $0 }) { throw OperationalError(.unreachable, message: "the store is away") }
+            if fails.with({ $0 }) { throw OperationalError(.unreachable, message: "the store is down") }
             return store
         }
     }

@@ -24,42 +24,44 @@ import Testing
     private func pass(milliseconds: Int64) { now.with { $0 += milliseconds } }
 
     @Test func isOneAtATime() {
-        #expect(control.run(.store, id: "a", milliseconds: 5_000) == 5_000)
+        #expect(control.begin(.store, id: "a", milliseconds: 5_000) == 5_000)
         #expect(control.store.isOn && !control.replay.isOn)
-        #expect(control.run(.store, id: "b", milliseconds: 5_000) == nil)
-        #expect(control.run(.replay, id: "a", milliseconds: 5_000) == nil)
-        #expect(control.run(.store, id: "b", milliseconds: 0) == nil, "another command does not end it")
+        #expect(control.begin(.store, id: "b", milliseconds: 5_000) == nil)
+        #expect(control.begin(.replay, id: "a", milliseconds: 5_000) == nil)
+        #expect(control.keep(.store, id: "b", milliseconds: 0) == nil, "another command does not end it")
         #expect(control.store.isOn)
-        #expect(control.run(.store, id: "a", milliseconds: 0) == 0)
+        #expect(control.keep(.store, id: "a", milliseconds: 0) == 0)
         #expect(!control.store.isOn)
-        #expect(control.run(.replay, id: "b", milliseconds: 5_000) != nil)
+        #expect(control.begin(.replay, id: "b", milliseconds: 5_000) != nil)
     }
 
     @Test("it lasts a minute at most, however often its command asks for more")
     func isBounded() throws {
-        let rest = try #require(control.run(.replay, id: "a", milliseconds: 3_600_000))
+        let rest = try #require(control.begin(.replay, id: "a", milliseconds: 3_600_000))
         #expect(rest == 60_000)
-        #expect(control.run(.store, id: "x", milliseconds: 0) == nil)
-        #expect(control.run(.replay, id: "a", milliseconds: 0) == 0)
-        _ = control.run(.store, id: "b", milliseconds: 200)
+        #expect(control.keep(.store, id: "x", milliseconds: 0) == nil)
+        #expect(control.keep(.replay, id: "a", milliseconds: 0) == 0)
+        _ = control.begin(.store, id: "b", milliseconds: 200)
         pass(milliseconds: 120)
-        #expect(control.run(.store, id: "b", milliseconds: 60_000) == 80)
+        #expect(control.keep(.store, id: "b", milliseconds: 60_000) == 80)
         pass(milliseconds: 79)
         #expect(control.store.isOn)
         pass(milliseconds: 1)
         #expect(!control.store.isOn)
-        #expect(control.run(.store, id: "b", milliseconds: 0) == 0, "it is over")
+        #expect(control.keep(.store, id: "b", milliseconds: 0) == 0, "it is over")
     }
 
     @Test func endsWithoutItsCommand() {
-        _ = control.run(.store, id: "a", milliseconds: 60_000)
+        _ = control.begin(.store, id: "a", milliseconds: 60_000)
         pass(milliseconds: DrillControl.patience - 1)
         #expect(control.store.isOn)
         pass(milliseconds: 1)
         #expect(!control.store.isOn, "even though nothing has looked at it")
-        #expect(control.run(.store, id: "a", milliseconds: 60_000) == 0, "it does not begin again")
+        #expect(control.keep(.store, id: "a", milliseconds: 60_000) == 0, "it does not begin again")
         #expect(!control.store.isOn)
-        #expect(control.run(.replay, id: "b", milliseconds: 1_000) != nil)
+        #expect(control.begin(.replay, id: "b", milliseconds: 1_000) != nil)
+        #expect(control.keep(.replay, id: "b", milliseconds: 0) == 0)
+        #expect(control.keep(.store, id: "a", milliseconds: 60_000) == 0, "nor after another one")
     }
 
     @Test(
@@ -82,10 +84,10 @@ import Testing
         let entry = ReplayEntry(
             keyID: try #require(KeyID("r_1")), scheme: .messageSignatures,
             replayKey: ShortBytes(SHA256.digest(bytes.span)), created: now, now: now)
-        _ = control.run(.replay, id: "a", milliseconds: 5_000)
+        _ = control.begin(.replay, id: "a", milliseconds: 5_000)
         await #expect(throws: Refusal.self) { try await replay.insert(entry) }
         #expect(throws: Refusal.self) { try replay.insertIfReady(entry) }
-        _ = control.run(.replay, id: "a", milliseconds: 0)
+        _ = control.keep(.replay, id: "a", milliseconds: 0)
         try await replay.insert(entry)
         await #expect(throws: Refusal.self, "it was used") { try await replay.insert(entry) }
     }
@@ -95,11 +97,11 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: path) }
         let store = StorePlace.sqlite(path: path).open(interruptedBy: control.store)
         try store.prepare()
-        _ = control.run(.store, id: "a", milliseconds: 5_000)
+        _ = control.begin(.store, id: "a", milliseconds: 5_000)
         let fault = #expect(throws: OperationalError.self) { try store.set(.writeCheck, to: [1]) }
         #expect(fault?.kind == .unreachable)
         #expect(throws: OperationalError.self) { try store.snapshot() }
-        _ = control.run(.store, id: "a", milliseconds: 0)
+        _ = control.keep(.store, id: "a", milliseconds: 0)
         #expect(try store.value(of: .writeCheck) == nil)
     }
 }

@@ -37,7 +37,7 @@ class Load:
             self.longest = max(self.longest, time.monotonic() - begun)
             if answer.status == 503 and json.loads(answer.body)["code"] in self.allowed:
                 self.excused += 1
-                self.is_stopping.wait(0.05)
+                self.is_stopping.wait(0.05)  # lint: the pace of a load
                 continue
             if answer.status != status:
                 self.wrong.append(f"{what}: {answer.status} {answer.body!r}")

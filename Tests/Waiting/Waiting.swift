@@ -11,14 +11,15 @@ import Testing
 /// Far more than any event takes on a slow machine.
 private let limit = Duration.seconds(60)
 
-/// Returns when `condition` holds. After the limit, the test fails with `event`, and goes on, so that it ends.
+/// Waits until `condition` holds. If it does not within the limit, records an issue that names `event`, and
+/// returns so that the test can finish.
 package func until(
     _ event: String, file: String = #fileID, path: String = #filePath, line: Int = #line,
     _ condition: () async throws -> Bool
 ) async rethrows {
     var poll = Poll()
     while try await !condition() {
-        guard let pause = poll.next() else { return hangs(event, file, path, line) }
+        guard let pause = poll.next() else { return recordHang(event, file: file, path: path, line: line) }
         try? await Task.sleep(for: pause)  // lint: poll
     }
 }
@@ -30,12 +31,12 @@ package func blockUntil(
 ) rethrows {
     var poll = Poll()
     while try !condition() {
-        guard let pause = poll.next() else { return hangs(event, file, path, line) }
+        guard let pause = poll.next() else { return recordHang(event, file: file, path: path, line: line) }
         usleep(UInt32(pause / .microseconds(1)))  // lint: poll
     }
 }
 
-private func hangs(_ event: String, _ file: String, _ path: String, _ line: Int) {
+private func recordHang(_ event: String, file: String, path: String, line: Int) {
     let location = SourceLocation(fileID: file, filePath: path, line: line, column: 1)
     Issue.record("hangs: \(event)", sourceLocation: location)
 }

@@ -33,8 +33,6 @@ final class DrillControl: Sendable {
     let store: OutageDrill
     let replay: OutageDrill
     private let running = Locked<Running?>(nil)
-    /// The drill that ended last: its command, perhaps stopped for a while, must not begin it again.
-    private let ended = Locked<String?>(nil)
     private let log: EventLog?
     private let clock: @Sendable () -> Int64
 
@@ -46,15 +44,26 @@ final class DrillControl: Sendable {
 
     func drill(of subject: DrillSubject) -> OutageDrill { subject == .store ? store : replay }
 
-    /// Begins a drill, or keeps the one of that id alive; returns the milliseconds that are left (0 if the
-    /// drill of that id has ended), and nil while another one runs. With 0 milliseconds the drill of that id
-    /// ends.
-    func run(_ subject: DrillSubject, id: String, milliseconds: Int64) -> Int64? {
+    /// Begins a drill. Returns the milliseconds that are left, or nil while another drill runs.
+    func begin(_ subject: DrillSubject, id: String, milliseconds: Int64) -> Int64? {
+        run(subject, id: id, milliseconds: milliseconds, mayBegin: true)
+    }
+
+    /// Keeps the drill of that id alive, or ends it if `milliseconds` is 0. Returns the milliseconds that are
+    /// left, 0 if the drill has ended, or nil while another drill runs. Begins nothing: a command that was
+    /// stopped for a while finds that its drill has ended.
+    func keep(_ subject: DrillSubject, id: String, milliseconds: Int64) -> Int64? {
+        run(subject, id: id, milliseconds: milliseconds, mayBegin: false)
+    }
+
+    private func run(
+        _ subject: DrillSubject, id: String, milliseconds: Int64, mayBegin: Bool
+    ) -> Int64? {
         look()
         let now = clock()
         let isNew = running.with { running -> Bool? in
             guard let current = running else {
-                guard milliseconds > 0, ended.with({ $0 }) != id else { return false }
+                guard mayBegin, milliseconds > 0 else { return false }
                 let end = now + min(milliseconds, DrillControl.mostMilliseconds)
                 running = Running(subject: subject, id: id, end: end, lapse: now + DrillControl.patience)
                 return true
@@ -82,7 +91,6 @@ final class DrillControl: Sendable {
         let former = running.with { running -> Running? in
             guard let current = running, current.isOver(at: now) else { return nil }
             running = nil
-            ended.with { $0 = current.id }
             drill(of: current.subject).stop()
             return current
         }
@@ -97,7 +105,8 @@ final class DrillControl: Sendable {
 extension DrillControl {
     static let mostBodyBytes = 512
 
-    /// `POST /drill` of a caller on this machine: `{"subject":"store","id":"…","milliseconds":10000}`.
+    /// `POST /drill` of a caller on this machine: `{"subject":"store","id":"…","milliseconds":10000}`, with
+    /// `"begin":true` in the first message of a drill.
     func answer(to exchange: any Exchange) async -> ServerResponse {
         guard HostPort.isOfThisMachine(peer: exchange.peer) else {
             return DrillControl.problem(403, title: "A drill is begun on the machine itself")
@@ -114,7 +123,9 @@ extension DrillControl {
                 document.integer($0, in: 0...Int(DrillControl.mostMilliseconds))
             })
         else { return DrillControl.problem(400, title: "Bad Request") }
-        guard let rest = run(subject, id: id, milliseconds: Int64(milliseconds)) else {
+        let mayBegin = if case .bool(true)? = document.root["begin"]?.content { true } else { false }
+        let rest = run(subject, id: id, milliseconds: Int64(milliseconds), mayBegin: mayBegin)
+        guard let rest else {
             return DrillControl.problem(409, title: "Another drill is under way")
         }
         let body: JSONValue = ["subject": .string(subject.rawValue), "milliseconds": .integer(rest)]

@@ -59,7 +59,7 @@ package struct DrillRun {
         var report = Report(subject: subject)
         let before = try counts()
         let begun = NodeLease.now
-        try tell(milliseconds)
+        try tell(milliseconds, begin: true)
         var turns = 0
         while NodeLease.now - begun < milliseconds {
             if case .drain = Signals.next(milliseconds: DrillRun.turn) {
@@ -94,11 +94,11 @@ package struct DrillRun {
 
     /// Returns the milliseconds that are left.
     @discardableResult
-    private func tell(_ milliseconds: Int64) throws(OperationalError) -> Int64 {
+    private func tell(_ milliseconds: Int64, begin: Bool = false) throws(OperationalError) -> Int64 {
         let answer = try client.post(
             [
                 "subject": .string(subject.rawValue), "id": .string(id),
-                "milliseconds": .integer(milliseconds),
+                "milliseconds": .integer(milliseconds), "begin": .bool(begin),
             ], to: "/drill")
         let document = try? JSONReader.read(answer.body)
         guard answer.status == 200,
