@@ -179,7 +179,7 @@ let package = Package(
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ],
-            path: "Lab", swiftSettings: breakable),
+            path: "Tools/Lab", swiftSettings: breakable),
         // Drives a port of the client and judges it: the real gateway behind a proxy that loses and alters
         // responses.
         .target(
@@ -189,7 +189,7 @@ let package = Package(
                 "CountersignOpaque", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
                 "CountersignTestKit", "CountersignTrust", "CountersignWire",
             ],
-            path: "Conformance", swiftSettings: settings),
+            path: "Tools/Conformance", swiftSettings: settings),
         // Measures judgements, logins, sessions and store writes in process; `countersign bench` runs it.
         .target(
             name: "CountersignBenchmarks",
@@ -198,7 +198,7 @@ let package = Package(
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignServer",
                 "CountersignWire",
             ],
-            path: "Benchmarks/InProcess", swiftSettings: settings),
+            path: "Tools/Benchmarks/InProcess", swiftSettings: settings),
         // A model of the refresh: random schedules over both ends and a man in the middle. `script/model`
         // runs it.
         .target(
@@ -208,7 +208,7 @@ let package = Package(
                 "CountersignMemory", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
                 "CountersignTransport", "CountersignVault", "CountersignWire",
             ],
-            path: "Model/Refresh", swiftSettings: settings),
+            path: "Tools/Model/Refresh", swiftSettings: settings),
         // The commands of `countersign`.
         .target(
             name: "CountersignCLI",
@@ -236,7 +236,7 @@ let package = Package(
                 "CountersignSeal", "CountersignServer", "CountersignThreads", "CountersignTransport",
                 "CountersignTrust", "CountersignWire",
             ],
-            path: "Tools", swiftSettings: breakable),
+            path: "Tools/Program", swiftSettings: breakable),
 
         tests("HTTP", ["CountersignMemory", "CountersignWire", "TestRounds", "Waiting"]),
 
@@ -416,11 +416,11 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
 if Context.environment["COUNTERSIGN_TIMING"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing",
+            name: "timing", dependencies: ["CountersignSeal"], path: "Tools/Benchmarks/Timing",
             swiftSettings: settings))
     package.targets.append(
         .executableTarget(
-            name: "client-load", dependencies: ["Countersign"], path: "Benchmarks/ClientLoad",
+            name: "client-load", dependencies: ["Countersign"], path: "Tools/Benchmarks/ClientLoad",
             swiftSettings: settings))
 }
 
@@ -428,7 +428,7 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
 if Context.environment["COUNTERSIGN_MODEL"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "model", dependencies: ["CountersignModel"], path: "Model/Command",
+            name: "model", dependencies: ["CountersignModel"], path: "Tools/Model/Command",
             swiftSettings: settings))
 }
 

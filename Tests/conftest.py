@@ -84,7 +84,7 @@ def tools(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tools")
     for name, libraries in (("load", ["-lssl", "-lcrypto"]), ("backend", [])):
         subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations",
-                        "-o", folder / name, ROOT / f"Benchmarks/{name}.c", *libraries], check=True)
+                        "-o", folder / name, ROOT / f"Tools/Benchmarks/{name}.c", *libraries], check=True)
     return folder
 
 

@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).parent
-TARGET = HERE.parent / "Lab/SelfTest/Checks/PublishedVectors.swift"
+TARGET = HERE.parent / "Tools/Lab/SelfTest/Checks/PublishedVectors.swift"
 FORM = "application/x-www-form-urlencoded"
 MOST = 8
 

@@ -27,7 +27,7 @@ def markdown() -> list[pathlib.Path]:
 
 
 def swift() -> list[pathlib.Path]:
-    return [path for folder in ("Sources", "Lab", "Conformance", "Tools", "Benchmarks") for path in (ROOT / folder).rglob("*.swift")]
+    return [path for folder in ("Sources", "Tools") for path in (ROOT / folder).rglob("*.swift")]
 
 
 def anchors(path: pathlib.Path) -> set[str]:

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Measures how readable the Swift sources are.
 
-`script/measure-code [--json] [--list MEASURE] [--check MEASURE]… [FOLDER…]` (default `Sources Lab Conformance Tools
-Benchmarks/InProcess`) prints one row for each measure with its value, its aim and whether it is met, or
+`script/measure-code [--json] [--list MEASURE] [--check MEASURE]… [FOLDER…]` (default `Sources Tools`)
+prints one row for each measure with its value, its aim and whether it is met, or
 argued in a decision; `--list unlabelled` lists the places of one measure. `--check unlabelled` prints nothing
 while the aim of the measure is met, and otherwise its row and places; script/lint uses it. The script reads
 the sources with regular expressions, after it has removed comments and strings, and relies on swift-format's
-layout. `riddles` also reads the comments of Model and Examples and the SDK's articles, unless folders are
+layout. `riddles` also reads the comments of Examples and the SDK's articles, unless folders are
 given. Exit 1 if an aim is missed that no decision argues, except with `--json` and `--list`.
+
+`script/measure-code --modules [--since COMMIT] [--json]` prints the lines of each module instead, and, with a
+commit, how they changed since: lines that came from or went to another module with their file, lines added, and
+lines removed.
 """
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -183,21 +188,96 @@ def listed(root, patterns):
     return [pathlib.Path(name) for name in names if name and (root / name).exists()]
 
 
+def module_of(path):
+    """The module of a Swift file: the folder below Sources, Stores or Tools. Until Tools held all of development, its
+    folders lay at the top, with the program's files in Tools itself."""
+    parts = pathlib.PurePath(path).parts
+    if path.startswith(("Sources/Stores/", "Tools/Benchmarks/")):
+        return "/".join(parts[:3])
+    if parts[0] in ("Lab", "Conformance", "Model"):
+        return f"Tools/{parts[0]}"
+    if parts[0] == "Benchmarks":
+        return "/".join(("Tools", *parts[:2]))
+    if parts[0] == "Tools" and len(parts) == 2:
+        return "Tools/Program"
+    return "/".join(parts[:2])
+
+
+def module_lines(root):
+    """The lines of each module."""
+    lines = collections.Counter()
+    for path in listed(root, ["Sources/*.swift", "Tools/*.swift"]):
+        lines[module_of(str(path))] += len((root / path).read_text(encoding="utf-8").splitlines())
+    return lines
+
+
+def module_changes(root, commit):
+    """For each module: lines moved in, moved out, added and removed between a commit and the working tree."""
+    output = subprocess.run(
+        ["git", "-C", str(root), "diff", "--numstat", "-z", "-M40%", "-l0", commit, "--", "*.swift"],
+        capture_output=True, text=True, check=True).stdout.split("\0")
+    changes = collections.defaultdict(collections.Counter)
+    counted = ("Sources/", "Tools/", "Lab/", "Conformance/", "Benchmarks/", "Model/")
+    fields = iter(output)
+    for field in fields:
+        if not field:
+            continue
+        added, removed, path = field.split("\t")
+        added, removed = int(added), int(removed)
+        before, after = (path, path) if path else (next(fields), next(fields))
+        was, now = (module_of(name) if name.startswith(counted) else None for name in (before, after))
+        if was == now is None:
+            continue
+        if was == now or path:
+            changes[now].update(added=added, removed=removed)
+            continue
+        size = len((root / after).read_text(encoding="utf-8").splitlines())
+        if was:
+            changes[was].update(moved_out=size - added, removed=removed)
+        if now:
+            changes[now].update(moved_in=size - added, added=added)
+    return changes
+
+
+def print_modules(root, commit, as_json):
+    lines = module_lines(root)
+    changes = module_changes(root, commit) if commit else {}
+    columns = ["moved_in", "moved_out", "added", "removed"] if commit else []
+    rows = [{"module": name, "lines": lines[name], **{column: changes.get(name, {}).get(column, 0) for column in columns}}
+            for name in sorted(set(lines) | set(changes))]
+    for name, prefix in (("Sources", "Sources/"), ("Tools", "Tools/"), ("all", "")):
+        rows.append({"module": name, **{column: sum(row[column] for row in rows if row["module"].startswith(prefix)
+                                                    and "/" in row["module"]) for column in ["lines", *columns]}})
+    if as_json:
+        print(json.dumps(rows))
+        return
+    print("".join([f"{'module':<28}", *(f"{column.replace('_', ' '):>11}" for column in ["lines", *columns])]))
+    for row in rows:
+        print("".join([f"{row['module']:<28}", *(f"{row[column]:>11}" for column in ["lines", *columns])]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="*", help="folders of Swift files (Sources Lab Conformance Tools Benchmarks/InProcess)")
+    parser.add_argument("folders", nargs="*", help="folders of Swift files (Sources Tools)")
     parser.add_argument("--json", action="store_true", help="the rows as JSON")
     parser.add_argument("--list", metavar="MEASURE",
                         help="the places of one measure, by its word in brackets")
     parser.add_argument("--check", metavar="MEASURE", action="append", default=[],
                         help="only the measures that miss their aim, with their places; for several measures, repeat it")
+    parser.add_argument("--modules", action="store_true", help="the lines of each module")
+    parser.add_argument("--since", metavar="COMMIT", help="with --modules: how they changed since a commit")
     options = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parent.parent
-    folders = options.folders or ["Sources", "Lab", "Conformance", "Tools", "Benchmarks/InProcess"]
+    if options.modules:
+        print_modules(root, options.since, options.json)
+        return
+    if options.since:
+        parser.error("--since needs --modules")
+    folders = options.folders or ["Sources", "Tools"]
     paths = listed(root, [f"{folder}/*.swift" for folder in folders])
     if not paths:
         sys.exit(f"measure-code: no Swift files below {', '.join(folders)}")
-    more = [] if options.folders else ["Model/*.swift", "Examples/*.swift", "Sources/*.docc/*.md"]
+    more = [] if options.folders else ["Examples/*.swift", "Sources/*.docc/*.md"]
     os.chdir(root)
     rows, listing = measure([File(path) for path in paths], paths + (listed(root, more) if more else []))
     if options.list:

@@ -15,7 +15,7 @@ from products import ROOT
 from signing import ReleaseKey
 from wire import Connection
 
-sys.path.insert(0, str(ROOT / "Benchmarks"))
+sys.path.insert(0, str(ROOT / "Tools/Benchmarks"))
 
 import cases  # noqa: E402
 import logins  # noqa: E402

@@ -1,4 +1,4 @@
-"""Benchmarks/load.c and backend.c find every proxy that does less than its work, or another: each run of the
+"""Tools/Benchmarks/load.c and backend.c find every proxy that does less than its work, or another: each run of the
 benchmark checks that requests and answers arrived whole, once, and as this request's own."""
 
 import re
@@ -12,7 +12,7 @@ import pytest
 
 from products import ROOT
 
-sys.path.insert(0, str(ROOT / "Benchmarks"))
+sys.path.insert(0, str(ROOT / "Tools/Benchmarks"))
 
 from cases import Backend, Lie, checked  # noqa: E402
 

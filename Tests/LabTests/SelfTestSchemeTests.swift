@@ -104,7 +104,7 @@ import Testing
         try #require(
             scheme.selfTest,
             """
-            \(scheme.rawValue): write a `SelfTestScheme` for it in Lab/SelfTest/Schemes, and add it to \
+            \(scheme.rawValue): write a `SelfTestScheme` for it in Tools/Lab/SelfTest/Schemes, and add it to \
             `SchemeName.selfTest`
             """)
     }

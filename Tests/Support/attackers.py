@@ -1,4 +1,4 @@
-"""Attackers and an ordinary client, as processes of Benchmarks/Fairness: flood.c sends as fast as it can,
+"""Attackers and an ordinary client, as processes of Tools/Benchmarks/Fairness: flood.c sends as fast as it can,
 or as slowly as requested, and counts the results; probe.c sends requests at a rate, and measures the
 answers.
 """
@@ -69,7 +69,7 @@ class Attack:
 def build_tools() -> None:
     """Compiles the two clients where their sources are newer."""
     TOOLS.mkdir(parents=True, exist_ok=True)
-    sources = ROOT / "Benchmarks/Fairness"
+    sources = ROOT / "Tools/Benchmarks/Fairness"
     newest = max(path.stat().st_mtime for path in sources.iterdir())
     for name in ("flood", "probe"):
         made = TOOLS / name

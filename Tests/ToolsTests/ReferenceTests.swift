@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test func everyDeclaredAttackIsRegistered() throws {
-        let declared = try Self.sources(below: "Lab/Attacks").matches(of: #/AttackName = "([a-z-]+)"/#)
+        let declared = try Self.sources(below: "Tools/Lab/Attacks").matches(of: #/AttackName = "([a-z-]+)"/#)
             .map { String($0.1) }
         #expect(
             declared.sorted() == AttackCatalogue.all.map(\.name.description).sorted(),

@@ -87,7 +87,7 @@ extension Command {
             .value("rounds", placeholder: "N", meaning: "how many rounds of 100 requests (10)"),
         ],
         notes: """
-            Prints nothing. Benchmarks/verdicts.py counts its instructions.
+            Prints nothing. Tools/Benchmarks/verdicts.py counts its instructions.
             """
     ) { (run) throws(OperationalError) in
         let rounds = try run.count("rounds", among: 1...100_000, default: 10)

@@ -22,7 +22,7 @@ from bench import chosen
 from cases import CASES, ROOT, Case, Lie
 from profile import instructions_by_library, record
 
-KEPT = ROOT / "Benchmarks/instructions.json"
+KEPT = ROOT / "Tools/Benchmarks/instructions.json"
 # The least number of requests of a case, and the least instructions of all of them together: the work of timers
 # counts, too, and should not show. What happens once a minute takes up to two million.
 LEAST_REQUESTS, LEAST_INSTRUCTIONS = 500, 150_000_000

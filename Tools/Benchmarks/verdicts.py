@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Not by way of countersign, which starts it: callgrind does not follow that.
 BINARY = ROOT / ".build/release/countersign-lab"
 KINDS = ("get", "session", "post", "ecdsa-p256", "ed25519", "form-md5", "auth-v1", "auth-v2", "auth-v4", "sigv4")

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "Tests/Support"))
 
 from attackers import Attack, Attackers, Probe, Target, build_tools, ordinary_requests  # noqa: E402

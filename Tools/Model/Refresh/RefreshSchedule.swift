@@ -286,9 +286,9 @@ final class RefreshSchedule {
         }
     }
 
-    /// The owner signs out on whatever network, in processes that may be killed, until the server says that it
-    /// knows. It says so of no session that lives; with one holder it never takes the owner for a thief, and
-    /// with two it leaves neither a key that is accepted.
+    /// The owner signs out on any network, in processes that may be killed, until the server confirms it.
+    /// The server confirms it of no session that lives. With one holder it never treats the owner as a
+    /// thief; with two, neither keeps a key that is accepted.
     private func expectSignedOut() async throws {
         let isOver = try end() != nil
         planKill(of: owner)

@@ -107,7 +107,7 @@ package struct GateBench: Sendable {
     }
 
     /// The judgement if the request has to wait. A profiler counts the instructions of this function: see
-    /// `Benchmarks/verdicts.py`.
+    /// `Tools/Benchmarks/verdicts.py`.
     @inline(never)
     private static func judgeOnce(_ request: Request, by gate: Gate) throws -> Judgement? {
         let judgement = gate.beginJudgement()
@@ -126,7 +126,7 @@ package struct GateBench: Sendable {
     package static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 }
 
-/// The kinds of request whose judgement a profiler can count, see `Benchmarks/verdicts.py`.
+/// The kinds of request whose judgement a profiler can count, see `Tools/Benchmarks/verdicts.py`.
 extension GateBench {
     package enum Case: String, CaseIterable, Sendable {
         case get, post, session, ed25519
@@ -401,7 +401,7 @@ extension GateBench {
 
 /// Counts calls of the C allocator, which Swift's allocator uses too. They can only be counted from outside:
 /// preload a library that wraps `malloc`, `calloc`, `realloc` and `aligned_alloc` and exports the function
-/// `countersign_allocations`, as `Benchmarks/allocations.c` does.
+/// `countersign_allocations`, as `Tools/Benchmarks/allocations.c` does.
 package enum AllocationCounter {
     private typealias Read = @convention(c) () -> UInt64
 

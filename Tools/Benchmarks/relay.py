@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What io_uring would save: CPU per request of a relay in Swift on epoll, of the same on io_uring, of nginx's
 `proxy_pass` and of the gateway, with the same requests and the same backend, rounds in turn. The relay
-forwards bytes (Benchmarks/Relay) and does a fixed amount of work for each request in place of the gateway's
+forwards bytes (Tools/Benchmarks/Relay) and does a fixed amount of work for each request in place of the gateway's
 checks. Every request and every answer is checked (load.c, backend.c).
 
 Client, proxies and backend share all processors, as in script/bench, unless `--apart` gives the proxies one
@@ -26,7 +26,7 @@ from bench import Comparison, system_calls
 from cases import CASES, ROOT, Lie, Stage, reserve_port
 from nginx import cpu
 
-SOURCES, BINARY = ROOT / "Benchmarks/Relay", ROOT / ".build/bench/relay"
+SOURCES, BINARY = ROOT / "Tools/Benchmarks/Relay", ROOT / ".build/bench/relay"
 # The processors with --apart.
 OTHERS, PROXIES = 0, 1
 ENGINES = ("epoll", "epoll-late", "ring-receive", "ring-once", "ring")

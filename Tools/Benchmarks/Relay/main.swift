@@ -1,5 +1,5 @@
 // Relays bytes between clients and a backend on the loopback address, one upstream connection for each
-// client, on epoll or on io_uring, to compare what both cost (Benchmarks/relay.py,
+// client, on epoll or on io_uring, to compare what both cost (Tools/Benchmarks/relay.py,
 // docs/decisions/0092-io-uring.md). Prints `listening`.
 //
 //     relay ENGINE PORT UPSTREAM-PORT STEPS     relay calibrate

@@ -1,4 +1,4 @@
-// Measures the processor time of a request made with the SDK, which Benchmarks/client.py compares with
+// Measures the processor time of a request made with the SDK, which Tools/Benchmarks/client.py compares with
 // libcurl alone. `client-load data URL REQUESTS PLACES`, `client-load carry URL REQUESTS PLACES` (the
 // transport without the client), and `client-load sign URL REQUESTS 1`. Prints microseconds of processor time
 // per request, over all threads.
@@ -17,7 +17,8 @@ struct Load {
         (url, self.requests, self.places) = (arguments[2], requests, places)
     }
 
-    /// The server is nginx on loopback: its certificate is not part of the measurement, and it refuses nothing.
+    /// The server is nginx on loopback. Its certificate is not part of the measurement, and it refuses no
+    /// request.
     func client() throws -> CountersignClient {
         var transport = TransportOptions()
         transport.concurrentRequests = places
