@@ -13,10 +13,6 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// For the modules of the server: a debug build can have planted faults, so that the lab and the tests show
-/// that they detect them.
-let breakable = settings + [.define("SABOTAGE", .when(configuration: .debug))]
-
 /// A module of this package, such as `CountersignWire` in `Sources/Wire`. A `path` is relative to `Sources`.
 func module(
     _ name: String, _ dependencies: [Target.Dependency], path: String? = nil,
@@ -38,7 +34,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
         name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies,
         path: "Tests/\(name)Tests",
-        swiftSettings: breakable)
+        swiftSettings: settings)
 }
 
 let package = Package(
@@ -167,7 +163,7 @@ let package = Package(
                 "CountersignGate", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
                 "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignTransport",
                 "CountersignTrust", "CountersignWire", "CLinux",
-            ], breakable),
+            ]),
         // The attack matrix: attacks on every scheme, live on loopback. Certificates and blocking servers
         // come from TestKit.
         .target(
@@ -179,7 +175,7 @@ let package = Package(
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ],
-            path: "Tools/Lab", swiftSettings: breakable),
+            path: "Tools/Lab", swiftSettings: settings),
         // Drives a port of the client and judges it: the real gateway behind a proxy that loses and alters
         // responses.
         .target(
@@ -220,12 +216,26 @@ let package = Package(
                 "CountersignWire", "CLinux",
             ],
             path: "Sources/CLI",
-            resources: [.embedInCode("Console/Assets")], swiftSettings: breakable),
+            resources: [.embedInCode("Console/Assets")], swiftSettings: settings),
         // The target has another name than the binary: on file systems that ignore case, `countersign`
         // collides with the SDK.
         .executableTarget(
             name: "CountersignMain", dependencies: ["CountersignCLI"], path: "Sources/Main",
-            swiftSettings: breakable),
+            swiftSettings: settings),
+        // Faults of the server that the lab and the tests must detect (docs/decisions/0031-broken-servers.md).
+        .target(
+            name: "CountersignFaults",
+            dependencies: [
+                "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignHandshake",
+                "CountersignMemory", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
+                "CountersignServer", "CountersignWire",
+            ],
+            path: "Tools/Faults", swiftSettings: settings),
+        // `countersign` with these faults to choose from; never shipped.
+        .executableTarget(
+            name: "countersign-breakable",
+            dependencies: ["CountersignCLI", "CountersignFaults", "CountersignWire"],
+            path: "Tools/Breakable", swiftSettings: settings),
         // The program for development: the lab, the self-test, the judge of clients and the benchmarks
         // (docs/decisions/0096-development-program.md).
         .executableTarget(
@@ -236,7 +246,7 @@ let package = Package(
                 "CountersignSeal", "CountersignServer", "CountersignThreads", "CountersignTransport",
                 "CountersignTrust", "CountersignWire",
             ],
-            path: "Tools/Program", swiftSettings: breakable),
+            path: "Tools/Program", swiftSettings: settings),
 
         tests("HTTP", ["CountersignMemory", "CountersignWire", "TestRounds", "Waiting"]),
 
@@ -311,15 +321,16 @@ let package = Package(
                 "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire", "StoreContract",
             ],
-            path: "Tests/SQLiteTests", swiftSettings: breakable),
+            path: "Tests/SQLiteTests", swiftSettings: settings),
         .testTarget(
             name: "PostgreSQLTests",
             dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignMemory",
-                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignServer",
-                "CountersignThreads", "CountersignWire", "DatabaseFixture", "StoreContract", "Waiting",
+                "CountersignAuthority", "CountersignFaults", "CountersignGate", "CountersignHandshake",
+                "CountersignMemory", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
+                "CountersignServer", "CountersignThreads", "CountersignWire", "DatabaseFixture",
+                "StoreContract", "Waiting",
             ],
-            path: "Tests/PostgreSQLTests", swiftSettings: breakable),
+            path: "Tests/PostgreSQLTests", swiftSettings: settings),
         tests(
             "Server",
             [

@@ -241,7 +241,8 @@ class Runner:
         command = [str(ROOT / ".build/venv/bin/python"), "-B", "-m", "pytest", "-q", "-x",
                    "-p", "no:cacheprovider", test]
         binary = str(self.tree / ".build/debug/countersign")
-        status = self.run(command, {"COUNTERSIGN_BINARY": binary, "COUNTERSIGN_BREAKABLE": binary}, log)
+        status = self.run(
+            command, {"COUNTERSIGN_BINARY": binary, "COUNTERSIGN_BREAKABLE": f"{binary}-breakable"}, log)
         if status not in (0, 1, None):
             raise EntryError(f"{test}: pytest ended with {status}: {log.read_text(errors='replace')[-300:]}")
         return Outcome([test] if status != 0 else [], f"{test} {'fails' if status != 0 else 'passes'}")

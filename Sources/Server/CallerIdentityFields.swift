@@ -6,20 +6,22 @@ import CountersignWire
 /// What the upstream is told about a caller, and which of the caller's own fields it receives.
 ///
 /// Confined to one loop: keeps the lines that are the same for every request of a release.
-class CallerIdentityFields {
+final class CallerIdentityFields {
     private static let mostKept = 1_024
     /// Bytes for the lines of a session and an event, which are composed anew each time.
     private static let roomForSession = 256
     private let asserter: AssertionIssuer
     private let callerFields: ForbiddenCallerFields
     private let proxies: TrustedProxies
+    private let rewriter: FieldLineRewriter?
     private var kept: [ObjectIdentifier: (release: AppRelease, lines: [UInt8])] = [:]
 
     init(
         _ asserter: AssertionIssuer, proxies: TrustedProxies = TrustedProxies(),
-        callerFields: ForbiddenCallerFields = ForbiddenCallerFields()
+        callerFields: ForbiddenCallerFields = ForbiddenCallerFields(), rewriter: FieldLineRewriter? = nil
     ) {
         self.asserter = asserter
+        self.rewriter = rewriter
         self.callerFields = callerFields
         self.proxies = proxies
     }
@@ -52,7 +54,7 @@ class CallerIdentityFields {
             try asserter.append(
                 for: request, caller: caller, from: client.address, event: event, at: now(), to: &lines)
         }
-        return lines
+        return rewriter?(lines, request) ?? lines
     }
 
     /// For a request that proved nothing: no identity, only its origin and the reason why it is forwarded.
@@ -64,7 +66,7 @@ class CallerIdentityFields {
             lines.append(contentsOf: "Countersign-Verdict: \(code.rawValue)\r\n".utf8)
         }
         CallerIdentityFields.append(event, to: &lines)
-        return lines
+        return rewriter?(lines, request) ?? lines
     }
 
     /// The lines that are the same for all requests of a caller over one connection, and cookies.

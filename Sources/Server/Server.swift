@@ -22,25 +22,16 @@ public enum Server {
     /// A reload reads `sources` again.
     package static func run(
         _ configuration: Configuration, from sources: Configuration.Sources, start: Start = .alone,
-        environment: [String: String], services: AdminServices? = nil
-    ) throws(OperationalError) {
-        try run(
-            configuration, from: sources, start: start, environment: environment, services: services,
-            composition: SoundComposition())
-    }
-
-    /// The same from the parts that `composition` chooses.
-    static func run(
-        _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
         environment: [String: String], services: AdminServices? = nil,
-        composition: any ServerComposition
+        composition: any ServerComposition = SoundComposition()
     ) throws(OperationalError) {
         Signals.block()
         _ = ServerProgram.path
         let pageCheck = StorePageCheck()
         do throws(OperationalError) {
             try serve(
-                configuration, from: sources, start: start, environment: environment, services: services,
+                composition.configured(configuration), from: sources, start: start, environment: environment,
+                services: services,
                 composition: composition, checkingStoreBy: pageCheck)
         } catch {
             // A damaged page can fail a reader with any message before the check has found it.
@@ -119,9 +110,9 @@ public enum Server {
             configuration.idempotency.storage, of: deployment, writer: writer,
             predecessor: inheritance?.keyedRequests, handOver: handOver, readiness: readiness,
             note: { log?.note(subject: "keyed requests", message: $0) })
-        let once = composition.idempotency(
-            of: deployment, store: requests.store, writer: writer, settings: configuration.idempotency,
-            handOver: handOver)
+        let once = IdempotencyCoordinator(
+            deployment, store: composition.keyedRequests(requests.store), writer: writer,
+            settings: configuration.idempotency, handOver: handOver)
         let meter = RequestMeter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(

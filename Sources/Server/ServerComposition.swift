@@ -3,12 +3,14 @@ import CountersignGate
 import CountersignHTTP
 import CountersignWire
 
-/// Chooses those parts of a server that a planted fault may replace. A release build has one implementation,
-/// ``SoundComposition``; the faulty one of debug builds lies in `Sabotage`. It is asked while the server
-/// starts, never for a request. Source: docs/decisions/0031-broken-servers.md.
-protocol ServerComposition: Sendable {
+/// Chooses those parts of a server that a planted fault may replace. The product has one implementation,
+/// ``SoundComposition``; `Tools/Faults` has the faulty one. It is asked while the server starts, never for a
+/// request. Source: docs/decisions/0031-broken-servers.md.
+package protocol ServerComposition: Sendable {
     /// Seals the roots of sessions for the store.
     var rootSealer: any SessionRootSealer { get }
+
+    func configured(_ configuration: Configuration) -> Configuration
 
     /// Called before the replay table is opened.
     func prepare(_ deployment: Deployment) throws(OperationalError)
@@ -18,51 +20,42 @@ protocol ServerComposition: Sendable {
     /// `accounts` is the connection that the login reads.
     func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin
     func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore) -> any LegacyPasswordLogin
-    func idempotency(
-        of deployment: Deployment, store: any IdempotencyStore, writer: any StoreWriter,
-        settings: IdempotencySettings, handOver: HandoverState
-    ) -> IdempotencyCoordinator
-    /// One for each loop.
-    func identityFields(
-        _ asserter: AssertionIssuer, proxies: TrustedProxies, callerFields: ForbiddenCallerFields
-    ) -> CallerIdentityFields
+    func keyedRequests(_ store: any IdempotencyStore) -> any IdempotencyStore
+    /// Changes the fields that tell the backend about a caller; nil to leave them as they are.
+    var identityRewriter: FieldLineRewriter? { get }
     /// One for each loop. `authorities` are the hosts that the deployment answers for.
     func gate(
         for authorities: [String], keys: ReleaseKeyDirectory, sessions: LoopSessions,
         replay: any ReplayGuard, failures: PublicKeyFailureLimiter
     ) -> Gate
     /// What the listener calls. One for each loop.
-    func handler(_ gateway: Gateway, replay: any ReplayGuard) -> any Handler
+    func handler(_ gateway: any Handler, replay: any ReplayGuard) -> any Handler
 }
 
+/// Replaces field lines, each with its CRLF, that the gateway adds to a request.
+package typealias FieldLineRewriter = @Sendable (_ lines: [UInt8], _ request: Request) -> [UInt8]
+
 extension ServerComposition {
-    var rootSealer: any SessionRootSealer { MasterKeyRootSealer() }
+    package var rootSealer: any SessionRootSealer { MasterKeyRootSealer() }
 
-    func prepare(_ deployment: Deployment) throws(OperationalError) {}
-    func loginSettings(_ settings: LoginSettings) -> LoginSettings { settings }
-    func writer(_ writer: GroupWriter) -> any StoreWriter { writer }
-    func channel(_ channel: any NodeChannel) -> any NodeChannel { channel }
-    func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin { login }
+    package func configured(_ configuration: Configuration) -> Configuration { configuration }
+    package func prepare(_ deployment: Deployment) throws(OperationalError) {}
+    package func loginSettings(_ settings: LoginSettings) -> LoginSettings { settings }
+    package func writer(_ writer: GroupWriter) -> any StoreWriter { writer }
+    package func channel(_ channel: any NodeChannel) -> any NodeChannel { channel }
+    package func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin { login }
 
-    func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore) -> any LegacyPasswordLogin {
+    package func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore)
+        -> any LegacyPasswordLogin
+    {
         login
     }
 
-    func idempotency(
-        of deployment: Deployment, store: any IdempotencyStore, writer: any StoreWriter,
-        settings: IdempotencySettings, handOver: HandoverState
-    ) -> IdempotencyCoordinator {
-        IdempotencyCoordinator(
-            deployment, store: store, writer: writer, settings: settings, handOver: handOver)
-    }
+    package func keyedRequests(_ store: any IdempotencyStore) -> any IdempotencyStore { store }
 
-    func identityFields(
-        _ asserter: AssertionIssuer, proxies: TrustedProxies, callerFields: ForbiddenCallerFields
-    ) -> CallerIdentityFields {
-        CallerIdentityFields(asserter, proxies: proxies, callerFields: callerFields)
-    }
+    package var identityRewriter: FieldLineRewriter? { nil }
 
-    func gate(
+    package func gate(
         for authorities: [String], keys: ReleaseKeyDirectory, sessions: LoopSessions,
         replay: any ReplayGuard, failures: PublicKeyFailureLimiter
     ) -> Gate {
@@ -71,8 +64,10 @@ extension ServerComposition {
             replay: replay, failures: failures, lookups: sessions.lookups, clock: SystemTime())
     }
 
-    func handler(_ gateway: Gateway, replay: any ReplayGuard) -> any Handler { gateway }
+    package func handler(_ gateway: any Handler, replay: any ReplayGuard) -> any Handler { gateway }
 }
 
 /// Every part as it is meant to be.
-struct SoundComposition: ServerComposition {}
+package struct SoundComposition: ServerComposition {
+    package init() {}
+}

@@ -91,11 +91,9 @@ final class Service: @unchecked Sendable {
                 let gateway = Gateway(
                     gate: gate, signing: signing,
                     backend: pool.map { .upstream($0) } ?? .echo,
-                    identity: composition.identityFields(
-                        Service.asserter(
-                            assertionKeys, configuration: configuration, authorities: authorities),
-                        proxies: TrustedProxies(configuration.trustedProxies),
-                        callerFields: ForbiddenCallerFields(keeping: configuration.forwardedCallerFields)),
+                    identity: CallerIdentityFields(
+                        assertionKeys, configuration: configuration, authorities: authorities,
+                        rewriter: composition.identityRewriter),
                     once: once,
                     routes: routes, decider: decider, limits: configuration.limits,
                     proxies: TrustedProxies(configuration.trustedProxies), tally: LoopRequestCounter(meter),
@@ -221,16 +219,12 @@ final class Service: @unchecked Sendable {
             let limits = configuration.upstreamSettings.limits.part(index, of: workers.count)
             remaining.perform(on: worker.loop) { [composition, assertionKeys, authorities] in
                 worker.upstream?.replace(limits: limits, deadlines: configuration.deadlines)
-                let proxies = TrustedProxies(configuration.trustedProxies)
                 worker.gateway?.replace(
                     by: Gateway.Replacement(
-                        limits: configuration.limits, proxies: proxies,
-                        identity: composition.identityFields(
-                            Service.asserter(
-                                assertionKeys, configuration: configuration, authorities: authorities),
-                            proxies: proxies,
-                            callerFields: ForbiddenCallerFields(
-                                keeping: configuration.forwardedCallerFields)),
+                        limits: configuration.limits, proxies: TrustedProxies(configuration.trustedProxies),
+                        identity: CallerIdentityFields(
+                            assertionKeys, configuration: configuration, authorities: authorities,
+                            rewriter: composition.identityRewriter),
                         rules: configuration.headRules, traces: TraceRules(configuration.tracing),
                         traffic: configuration.traffic))
                 for listener in worker.listeners { listener.replace(settings: settings) }
@@ -368,18 +362,6 @@ final class Service: @unchecked Sendable {
         return [configuration.listen.host, "localhost"].map { HostPort(host: $0, port: port).description }
     }
 
-    /// Signs assertions with the URL of the deployment's own routes as the issuer, so that `iss` with `/jwks`
-    /// has the keys.
-    private static func asserter(
-        _ keys: AssertionKeys, configuration: Configuration, authorities: [String]
-    ) -> AssertionIssuer {
-        let scheme = configuration.tls == .off ? "http" : "https"
-        let issuer = "\(scheme)://\(authorities.first ?? "")\(configuration.prefix)"
-        return AssertionIssuer(
-            keys, issuer: issuer,
-            audience: configuration.assertionAudience ?? configuration.upstream?.text ?? issuer)
-    }
-
     private static func upstream(_ configuration: Configuration) throws -> UpstreamTarget? {
         guard let url = configuration.upstream else { return nil }
         let target = UpstreamTarget(host: url.host, port: Int(url.port), tls: try configuration.upstreamTLS())
@@ -440,5 +422,24 @@ struct LoopWorker {
         for listener in listeners { loop.perform { listener.abort() } }
         loop.stop()
         loop.join()
+    }
+}
+
+extension CallerIdentityFields {
+    /// Signs assertions with the URL of the deployment's own routes as the issuer, so that `iss` with `/jwks`
+    /// has the keys.
+    fileprivate convenience init(
+        _ keys: AssertionKeys, configuration: Configuration, authorities: [String],
+        rewriter: FieldLineRewriter?
+    ) {
+        let scheme = configuration.tls == .off ? "http" : "https"
+        let issuer = "\(scheme)://\(authorities.first ?? "")\(configuration.prefix)"
+        self.init(
+            AssertionIssuer(
+                keys, issuer: issuer,
+                audience: configuration.assertionAudience ?? configuration.upstream?.text ?? issuer),
+            proxies: TrustedProxies(configuration.trustedProxies),
+            callerFields: ForbiddenCallerFields(keeping: configuration.forwardedCallerFields),
+            rewriter: rewriter)
     }
 }

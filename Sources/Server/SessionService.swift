@@ -9,11 +9,11 @@ import CountersignWire
 import Synchronization
 
 /// The sessions as one event loop reads them.
-struct LoopSessions {
-    let directory: SessionDirectory
-    let source: any SessionSource
+package struct LoopSessions {
+    package let directory: SessionDirectory
+    package let source: any SessionSource
     /// Those of `source`; nil if the store is a file, which the loop reads itself.
-    let lookups: (any DeferredLookups)?
+    package let lookups: (any DeferredLookups)?
 }
 
 /// Sessions as a server runs them: in memory for the gates, their routes, and their periodic maintenance.

@@ -1,5 +1,5 @@
-"""Each fault that a debug build can be told to have does what its name says, and a server that was not told so does not do it; a release
-build cannot be told. With these faults the lab shows that it would see them (docs/decisions/0031-broken-servers.md)."""
+"""Each fault that countersign-breakable can be started with does what its name says, and the same server without it does not. The program
+that ships has no faults. With these faults the lab shows that it would see them (docs/decisions/0031-broken-servers.md)."""
 
 import pathlib
 import subprocess
@@ -252,7 +252,7 @@ def test_all_faults_are_shown_here():
     assert [line.split()[0] for line in listed.stdout.splitlines()] == ["NAME", *FAULTS, *OF_NODES]
 
 
-def test_a_release_build_has_no_fault_to_switch_on():
+def test_the_program_that_ships_has_no_fault_to_switch_on():
     assert "no such option" in refused(BINARY, "nonce-unchecked")
     contents = pathlib.Path(BINARY).read_bytes()
     assert b"message-signatures" in contents

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignFaults
 import CountersignGate
 import CountersignMemory
 import CountersignSchemes
@@ -11,7 +12,7 @@ import Testing
 import Waiting
 
 @testable import CountersignSQL
-@testable import CountersignServer
+import CountersignServer
 
 /// A build goes on with the schema of a later one if that one says so in a record that only the deployment's
 /// key makes, and no other build's schema is used; a migration does not take the schema away from live nodes.

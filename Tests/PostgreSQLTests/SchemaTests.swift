@@ -1,10 +1,11 @@
 import CountersignAuthority
+import CountersignFaults
 import CountersignWire
 import DatabaseFixture
 import Testing
 
 @testable import CountersignSQL
-@testable import CountersignServer
+import CountersignServer
 
 /// The schema that the migrations make is the one that is expected, and another one is refused.
 @Suite(.enabled(if: TestDatabases.isThere, "no PostgreSQL server can be started"))

@@ -1,4 +1,4 @@
-"""A server of a debug build with planted faults, and an attacker's changes to its requests."""
+"""A server with planted faults, and an attacker's changes to its requests."""
 
 import base64
 import json

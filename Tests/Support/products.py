@@ -1,7 +1,7 @@
 """The programs under test. Each is named here and nowhere else:
 
 BINARY     `countersign` as it ships: the release build's. COUNTERSIGN_BINARY names another.
-BREAKABLE  the `countersign` that can be started with planted faults: the debug build's. COUNTERSIGN_BREAKABLE names another.
+BREAKABLE  `countersign-breakable`, which can be started with planted faults: the debug build's. COUNTERSIGN_BREAKABLE names another.
 peer()     the peers of the tests: the debug build's. COUNTERSIGN_PEERS names another folder.
 """
 
@@ -10,7 +10,7 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("COUNTERSIGN_BINARY", str(ROOT / ".build/release/countersign"))
-BREAKABLE = os.environ.get("COUNTERSIGN_BREAKABLE", str(ROOT / ".build/debug/countersign"))
+BREAKABLE = os.environ.get("COUNTERSIGN_BREAKABLE", str(ROOT / ".build/debug/countersign-breakable"))
 PEERS = pathlib.Path(os.environ.get("COUNTERSIGN_PEERS", ROOT / ".build/debug"))
 # The option that plants a fault; only BREAKABLE has it.
 PLANT = "--sabotage"

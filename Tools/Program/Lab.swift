@@ -211,7 +211,7 @@ final class OutputFile {
     }
 }
 
-/// `countersign lab --broken`: whether the attacks find the faults that a debug build can be told to have.
+/// `countersign lab --broken`: whether the attacks find the faults that `countersign-breakable` can have.
 enum BrokenServerCommand {
     static func run(_ run: Invocation) throws(OperationalError) -> ExitStatus {
         for option in ["scheme", "html", "save", "expect", "with", "record", "data"]
@@ -220,36 +220,30 @@ enum BrokenServerCommand {
                 .usage,
                 message: "--\(option) says nothing with --broken: each fault has its row and its attack")
         }
-        #if SABOTAGE
-            let wanted = Set(try LabOptions.selection(run.arguments).attacks.map(\.name))
-            let lab = BrokenServerRun(
-                settings: try LabOptions.settings(run),
-                servers: BrokenServer.all.filter { wanted.contains($0.attack) })
-            guard !lab.servers.isEmpty else {
-                throw OperationalError(
-                    .usage,
-                    message: "--attack: none of these attacks is what a broken server is to be found by")
-            }
-            InterruptCleanup.install()
-            defer { InterruptCleanup.removeLeftovers() }
-            let line = LabProgressLine(run.console)
-            let findings = try BlockingTask.run { () async throws(OperationalError) in
-                do throws(LabError) {
-                    return try await lab.run { line.show($0) }
-                } catch {
-                    throw OperationalError(.failed, message: "lab --broken: \(error)")
-                }
-            }
-            line.end()
-            try run.print(findings.json) { findings.text }
-            return findings.allSatisfy { $0.verdict == .caught } ? .success : .failed
-        #else
+        let wanted = Set(try LabOptions.selection(run.arguments).attacks.map(\.name))
+        var settings = try LabOptions.settings(run)
+        settings.binary = try .breakable()
+        let lab = BrokenServerRun(
+            settings: settings,
+            servers: BrokenServer.all.filter { wanted.contains($0.attack) })
+        guard !lab.servers.isEmpty else {
             throw OperationalError(
-                .failed,
-                message: "lab --broken: this build has no faults to switch on; a debug build "
-                    + "has (`script/lab --broken`)"
-            )
-        #endif
+                .usage,
+                message: "--attack: none of these attacks is what a broken server is to be found by")
+        }
+        InterruptCleanup.install()
+        defer { InterruptCleanup.removeLeftovers() }
+        let line = LabProgressLine(run.console)
+        let findings = try BlockingTask.run { () async throws(OperationalError) in
+            do throws(LabError) {
+                return try await lab.run { line.show($0) }
+            } catch {
+                throw OperationalError(.failed, message: "lab --broken: \(error)")
+            }
+        }
+        line.end()
+        try run.print(findings.json) { findings.text }
+        return findings.allSatisfy { $0.verdict == .caught } ? .success : .failed
     }
 }
 

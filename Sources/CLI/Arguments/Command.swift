@@ -7,12 +7,12 @@ package struct Command: Sendable {
     package var words: [String]
     package var summary: String
     var positionals: [Positional] = []
-    var options: [Option] = []
+    package var options: [Option] = []
     /// More to know, shown below the options.
     var notes = ""
     /// Whether `countersign-lab` runs it, and this program only starts that one.
     var isInDevelopmentProgram = false
-    var run: @Sendable (Invocation) throws(OperationalError) -> ExitStatus
+    package var run: @Sendable (Invocation) throws(OperationalError) -> ExitStatus
 
     package init(
         words: [String], summary: String, positionals: [Positional] = [], options: [Option] = [],

@@ -13,6 +13,8 @@ package struct Invocation: Sendable {
     var host: CommandHost?
     /// All commands of the program.
     var commands = Tool.commands
+    /// The parts of a server that the command starts.
+    package var composition: any ServerComposition = SoundComposition()
 
     /// A positional that the parser has made sure of.
     package func required(_ name: String) throws(OperationalError) -> String {

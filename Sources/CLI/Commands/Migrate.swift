@@ -10,7 +10,7 @@ extension Command {
         positionals: [
             Positional(name: "FROM", presence: .optional), Positional(name: "TO", presence: .optional),
         ],
-        options: migrateOptions,
+        options: [.flag("check", meaning: "tell what would be done, and change nothing"), .data, .json],
         notes: """
             Without FROM and TO, the deployment's store gets the schema of this version. An SQLite file is \
             copied first, beside it. On PostgreSQL, nodes of the version before go on under a migration that \
@@ -25,11 +25,7 @@ extension Command {
             used as before.
             """
     ) { (run) throws(OperationalError) in
-        #if SABOTAGE
-            let configuration = try run.configuration().planted(run.plantedFaults())
-        #else
-            let configuration = try run.configuration()
-        #endif
+        let configuration = run.composition.configured(try run.configuration())
         if run.arguments.positional("FROM") == nil { return try run.migrateSchema(configuration) }
         let migration = try configuration.migration(
             from: try run.required("FROM"), to: try run.required("TO"), environment: run.environment.variables
@@ -50,17 +46,6 @@ extension Command {
         if isShown { run.console.replaceLine("") }
         try run.print(outcome.json) { outcome.text }
         return .success
-    }
-
-    private static var migrateOptions: [Option] {
-        let options: [Option] = [
-            .flag("check", meaning: "tell what would be done, and change nothing"), .data, .json,
-        ]
-        #if SABOTAGE
-            return options + [.sabotage]
-        #else
-            return options
-        #endif
     }
 }
 

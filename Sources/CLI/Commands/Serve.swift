@@ -7,7 +7,7 @@ import Glibc
 extension Command {
     static let serve = Command(
         words: ["serve"], summary: "be the authority and gateway",
-        options: serveOptions,
+        options: serveOptions + Setting.options,
         notes: """
             Each option is also an environment variable (--limit-head: COUNTERSIGN_LIMIT_HEAD) and a key of \
             the settings
@@ -17,10 +17,6 @@ extension Command {
             `countersign settings` lists the settings with their defaults, units and effect.
             """
     ) { (run) throws(OperationalError) in
-        #if SABOTAGE
-            if run.arguments.values("sabotage") == ["list"] { return try run.listFaults() }
-            let faults = try run.plantedFaults()
-        #endif
         var sources = run.flagSources()
         if let path = run.arguments.value("config") ?? run.environment["COUNTERSIGN_CONFIG"] {
             do throws(OperationalError) {
@@ -45,41 +41,27 @@ extension Command {
         }
         let start: Server.Start = run.arguments.has("takeover") ? .takingOver : .alone
         let services = try AdminServices(environment: run.environment)
-        #if SABOTAGE
-            try Server.run(
-                configuration, from: sources, start: start, environment: run.environment.variables,
-                faults: faults, services: services)
-        #else
-            try Server.run(
-                configuration, from: sources, start: start, environment: run.environment.variables,
-                services: services)
-        #endif
+        try Server.run(
+            configuration, from: sources, start: start, environment: run.environment.variables,
+            services: services, composition: run.composition)
         return .success
     }
 
-    private static var serveOptions: [Option] {
-        let options: [Option] = [
-            .value(
-                "config", placeholder: "F", meaning: "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
-            .flag(
-                "takeover",
-                meaning:
-                    "take over from the server that runs on this data folder, without an outage; "
-                    + "start as ever "
-                    + "where none does"),
-            .flag("print-config", meaning: "print the settings that result, and stop"),
-            .flag(
-                "check-config",
-                meaning: "print every problem of the settings and of the files that they name, and stop"),
-            .flag("json", meaning: "print the problems as JSON"),
-        ]
-        let settings = Setting.options
-        #if SABOTAGE
-            return options + [.sabotage] + settings
-        #else
-            return options + settings
-        #endif
-    }
+    private static let serveOptions: [Option] = [
+        .value(
+            "config", placeholder: "F", meaning: "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
+        .flag(
+            "takeover",
+            meaning:
+                "take over from the server that runs on this data folder, without an outage; "
+                + "start as ever "
+                + "where none does"),
+        .flag("print-config", meaning: "print the settings that result, and stop"),
+        .flag(
+            "check-config",
+            meaning: "print every problem of the settings and of the files that they name, and stop"),
+        .flag("json", meaning: "print the problems as JSON"),
+    ]
 }
 
 extension AdminServices {

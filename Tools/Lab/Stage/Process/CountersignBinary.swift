@@ -6,12 +6,14 @@ package struct CountersignBinary: Sendable {
     /// A file.
     package let path: String
 
-    /// Uses the file at `path`, or by default the one beside this process's program.
-    package init(_ path: String? = nil) throws(LabError) {
-        guard let path = path ?? CountersignBinary.beside else {
+    package init(_ path: String) { self.path = path }
+
+    /// The file of that name beside this process's program.
+    package init(besideThisProgram name: String = "countersign") throws(LabError) {
+        guard let folder = CountersignBinary.folder else {
             throw LabError("cannot tell which file this process runs")
         }
-        self.path = path
+        path = folder + name
     }
 
     /// Runs one command on a data folder and returns its output. Throws its error message if it fails.
@@ -64,12 +66,12 @@ package struct CountersignBinary: Sendable {
         return result
     }
 
-    private static var beside: String? {
+    private static var folder: String? {
         var bytes = [CChar](repeating: 0, count: 4_096)
         let count = readlink("/proc/self/exe", &bytes, bytes.count)
         guard count > 0 else { return nil }
         let own = String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return own.lastIndex(of: "/").map { own[...$0] + "countersign" }
+        return own.lastIndex(of: "/").map { String(own[...$0]) }
     }
 }
 
