@@ -122,12 +122,12 @@ let package = Package(
                 "CCrypto",
             ]),
         // For tests, including those of apps: transports and vaults with planned failures, clocks that a
-        // test moves, certificates made in process.
+        // test moves.
         module(
             "TestKit",
             [
                 "CountersignClient", "CountersignMemory", "CountersignTransport", "CountersignTrust",
-                "CountersignVault", "CountersignSeal", "CountersignWire", "CCrypto",
+                "CountersignVault", "CountersignSeal", "CountersignWire",
             ]),
         // The client SDK, which an app imports.
         .target(
@@ -164,14 +164,19 @@ let package = Package(
                 "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignTransport",
                 "CountersignTrust", "CountersignWire", "CLinux",
             ]),
+        // A server on loopback and certificates made in process, for tests and the modules below.
+        .target(
+            name: "CountersignTestServer",
+            dependencies: ["CountersignMemory", "CountersignTrust", "CCrypto"],
+            path: "Tools/TestServer", swiftSettings: settings),
         // The attack matrix: attacks on every scheme, live on loopback. Certificates and blocking servers
-        // come from TestKit.
+        // come from TestServer.
         .target(
             name: "CountersignLab",
             dependencies: [
                 "Countersign", "CountersignAuthority", "CountersignClient", "CountersignHandshake",
                 "CountersignHTTP", "CountersignMemory", "CountersignOpaque", "CountersignSQL",
-                "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "CountersignSchemes", "CountersignSeal", "CountersignTestServer",
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ],
@@ -183,7 +188,7 @@ let package = Package(
             dependencies: [
                 "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignMemory",
                 "CountersignOpaque", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
-                "CountersignTestKit", "CountersignTrust", "CountersignWire",
+                "CountersignTestServer", "CountersignTrust", "CountersignWire",
             ],
             path: "Tools/Conformance", swiftSettings: settings),
         // Measures judgements, logins, sessions and store writes in process; `countersign bench` runs it.
@@ -300,13 +305,17 @@ let package = Package(
         tests(
             "TestKit",
             [
-                "Countersign", "CountersignMemory", "CountersignTransport", "CountersignTrust",
+                "Countersign", "CountersignMemory", "CountersignTestServer", "CountersignTransport",
+                "CountersignTrust",
                 "CountersignVault", "CountersignWire", "Waiting",
             ]),
-        tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
+        tests("Trust", ["CountersignTestServer", "CountersignSeal", "CountersignWire"]),
         tests(
             "Transport",
-            ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal", "Waiting"]),
+            [
+                "CountersignMemory", "CountersignSeal", "CountersignTestKit", "CountersignTestServer",
+                "CountersignTrust", "Waiting",
+            ]),
         // The contract of every store, for SQLiteTests and PostgreSQLTests; never shipped.
         .target(
             name: "StoreContract",
@@ -341,7 +350,7 @@ let package = Package(
         tests(
             "Lab",
             [
-                "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes",
+                "Countersign", "CountersignOpaque", "CountersignTestServer", "CountersignSchemes",
                 "CountersignSeal",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto",
                 "CSQLite", "Waiting",
@@ -379,7 +388,8 @@ let package = Package(
         .testTarget(
             name: "SDKTests",
             dependencies: [
-                "ClientFakes", "Countersign", "CountersignTestKit", "CountersignClient",
+                "ClientFakes", "Countersign", "CountersignTestKit", "CountersignTestServer",
+                "CountersignClient",
                 "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
                 "CountersignSeal", "CountersignTransport",
                 "CountersignTrust", "CountersignVault", "CountersignWire", "Waiting",
@@ -496,7 +506,6 @@ if let wanted = Context.environment["COUNTERSIGN_TESTS"] {
             target.dependencies = [.product(name: "Clibsodium", package: "swift-sodium")]
         // Sources that need libcurl and OpenSSL.
         case "CountersignTransport": target.exclude = ["Loop", "TLS"]
-        case "CountersignTestKit": target.exclude = ["TLS"]
         // Tests of RSA and P-384, which only the server supports.
         case "SealTests": target.exclude = ["KeyPairTests.swift"]
         default: break

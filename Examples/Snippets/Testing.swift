@@ -95,20 +95,6 @@ func lastTrust(_ transport: MockTransport, _ trust: Trust) -> Trust? {
     return transport.trusts.last
 }
 
-/// Checks another implementation, in any language: the signed text and the expected signature.
-func check(_ sign: (_ stringToSign: String, _ secret: [UInt8]) -> String) {
-    for vector: SignatureVector in SignatureVector.all {
-        let expected = vector.fields.first { $0.name == "Signature" }.map {
-            String(decoding: $0.value, as: UTF8.self)
-        }
-        let request =
-            "\(vector.method) \(vector.scheme)://\(vector.authority)\(vector.target), \(vector.body.count) bytes"
-        assert(
-            expected == "app=:\(sign(vector.stringToSign, vector.secret)):",
-            "\(vector.name): \(request), key \(vector.keyID), at \(vector.created)")
-    }
-}
-
 /// A signed-in client over the mock: tests everything of the app except the server.
 func aSignedInClient(_ key: ReleaseKey) throws -> (CountersignClient, MockTransport) {
     let vault = try FaultyVault().vault
@@ -122,3 +108,6 @@ func aSignedInClient(_ key: ReleaseKey) throws -> (CountersignClient, MockTransp
         options: options)
     return (client, transport)
 }
+
+/// The error of a test double.
+func failure(_ error: TestError) -> String { error.description }

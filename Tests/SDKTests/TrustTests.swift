@@ -1,5 +1,5 @@
 import CountersignSeal
-import CountersignTestKit
+import CountersignTestServer
 import CountersignTrust
 import Glibc
 import Testing

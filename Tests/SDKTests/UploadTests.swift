@@ -1,6 +1,6 @@
 import ClientFakes
 import CountersignSeal
-import CountersignTestKit
+import CountersignTestServer
 import CountersignTrust
 import CountersignWire
 import Testing

@@ -1,5 +1,5 @@
 import CountersignMemory
-import CountersignTestKit
+import CountersignTestServer
 import CountersignTransport
 import CountersignTrust
 import Testing

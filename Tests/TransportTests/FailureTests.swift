@@ -1,4 +1,5 @@
 import CountersignTestKit
+import CountersignTestServer
 import CountersignTransport
 import CountersignTrust
 import Testing

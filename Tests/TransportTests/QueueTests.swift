@@ -1,5 +1,6 @@
 import CountersignMemory
 import CountersignTestKit
+import CountersignTestServer
 import CountersignTransport
 import CountersignTrust
 import Testing

@@ -1,4 +1,4 @@
-import CountersignTestKit
+import CountersignTestServer
 import CountersignTrust
 import Foundation
 import Testing

@@ -1,6 +1,6 @@
 import CountersignLab
 import CountersignSchemes
-import CountersignTestKit
+import CountersignTestServer
 import CountersignTrust
 import CountersignWire
 import Glibc

@@ -6,8 +6,8 @@ import CountersignTrust
 /// script says so.
 ///
 /// It takes one step of its script for each request, and calls its closure when no step is left. It refuses
-/// the same malformed requests as the real transport. It makes no TLS connection: to test trust, use a
-/// ``TestServer``.
+/// the same malformed requests as the real transport. It makes no TLS connection, and judges no
+/// certificate.
 public final class MockTransport: RequestTransport {
     private struct State {
         var script: [MockStep]

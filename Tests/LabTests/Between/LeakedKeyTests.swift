@@ -1,5 +1,5 @@
 import CCrypto
-import CountersignTestKit
+import CountersignTestServer
 import Foundation
 import Testing
 

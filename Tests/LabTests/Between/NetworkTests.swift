@@ -1,4 +1,4 @@
-import CountersignTestKit
+import CountersignTestServer
 import Synchronization
 import Testing
 import Waiting

@@ -1,5 +1,5 @@
 import CCrypto
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 @testable import CountersignLab

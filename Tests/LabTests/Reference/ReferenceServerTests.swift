@@ -1,6 +1,6 @@
 import Countersign
 import CountersignLab
-import CountersignTestKit
+import CountersignTestServer
 import Foundation
 import Testing
 

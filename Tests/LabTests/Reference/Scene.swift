@@ -2,7 +2,7 @@ import Countersign
 import CountersignLab
 import CountersignSchemes
 import CountersignSeal
-import CountersignTestKit
+import CountersignTestServer
 import CountersignWire
 import Foundation
 import Testing

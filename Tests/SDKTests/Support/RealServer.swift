@@ -1,7 +1,7 @@
 import ClientFakes
 import CountersignSchemes
 import CountersignSeal
-import CountersignTestKit
+import CountersignTestServer
 import CountersignTrust
 
 @testable import Countersign

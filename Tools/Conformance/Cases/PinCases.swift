@@ -1,5 +1,5 @@
 import CountersignLab
-import CountersignTestKit
+import CountersignTestServer
 import CountersignWire
 
 extension ConformanceCase {

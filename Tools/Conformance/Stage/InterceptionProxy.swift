@@ -1,6 +1,6 @@
 import CountersignLab
 import CountersignMemory
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 /// The TLS server that a port of the client calls. It passes requests on to the gateway, records them, and

@@ -1,6 +1,6 @@
 import CountersignLab
 import CountersignSeal
-import CountersignTestKit
+import CountersignTestServer
 import CountersignTrust
 import CountersignWire
 import Glibc

@@ -1,5 +1,5 @@
 import CountersignMemory
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 /// The path between a victim and its server: a relay on a port of 127.0.0.1 that can record or intercept.

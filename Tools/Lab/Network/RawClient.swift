@@ -1,4 +1,4 @@
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 /// A client that checks nothing and sends any bytes to any server. Blocking; the `async` calls wait on a

@@ -1,6 +1,6 @@
 import CountersignHTTP
 import CountersignMemory
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 /// A typical legacy server, in this process: one scheme, with its known flaws, in front of the bank. State

@@ -1,6 +1,6 @@
 import Countersign
 import CountersignSeal
-import CountersignTestKit
+import CountersignTestServer
 import CountersignWire
 import FoundationEssentials
 

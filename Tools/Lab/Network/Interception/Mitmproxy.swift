@@ -1,5 +1,5 @@
 import CountersignMemory
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 /// mitmproxy as the interception: an independent program terminates TLS with certificates of the attacker's

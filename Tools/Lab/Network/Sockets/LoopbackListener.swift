@@ -1,5 +1,5 @@
 import CountersignMemory
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 /// A listening port on 127.0.0.1 that handles each connection on a thread of its own.

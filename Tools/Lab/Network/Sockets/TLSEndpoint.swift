@@ -1,5 +1,5 @@
 import CCrypto
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 /// The attacker's TLS settings: as a client that checks nothing, or as a server with an issued certificate.

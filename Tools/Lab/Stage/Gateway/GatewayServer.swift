@@ -1,6 +1,6 @@
 import CountersignMemory
 import CountersignSeal
-import CountersignTestKit
+import CountersignTestServer
 import CountersignWire
 import Glibc
 

@@ -1,4 +1,4 @@
-import CountersignTestKit
+import CountersignTestServer
 
 /// A server that contains the gateway: operations apply to the gateway unless overridden.
 protocol WrappedGateway: StagedServer {

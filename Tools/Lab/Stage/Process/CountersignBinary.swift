@@ -1,4 +1,4 @@
-import CountersignTestKit
+import CountersignTestServer
 import Glibc
 
 /// The `countersign` binary, run as an operator runs it.

@@ -1,39 +1,39 @@
-import CountersignMemory
 import CCrypto
+import CountersignMemory
 import CountersignTrust
 import Glibc
 
 /// A server on loopback for one test: it has a thread for each connection, optionally TLS, and counters of
 /// its input, with which a test can assert that nothing was sent.
-public final class TestServer: Sendable {
+package final class TestServer: Sendable {
     /// Counts of the server's input.
-    public struct Counters: Sendable {
+    package struct Counters: Sendable {
         /// TCP connections, with or without a TLS handshake.
-        public var connections = 0
+        package var connections = 0
         /// TLS handshakes that were completed.
-        public var handshakes = 0
+        package var handshakes = 0
         /// Handshakes that resumed an earlier session, in which the server sends no certificate. Source:
         /// RFC 8446 §2.2.
-        public var resumptions = 0
+        package var resumptions = 0
         /// Bytes of requests, without the overhead of TLS.
-        public var received = 0
+        package var received = 0
         /// Connections that have ended; their counts are final.
-        public var closed = 0
+        package var closed = 0
         /// The TLS records that clients sent on connections that have ended, by content type: 20
         /// change_cipher_spec, 21 alert, 22 handshake, 23 application_data. Counted on the socket, so
         /// including failed handshakes; under TLS 1.3 by the inner type of each decrypted record. A client
         /// that refuses the server sends no record of type 23. Source: RFC 8446 §5.1, §5.2.
-        public var records: [UInt8: Int] = [:]
+        package var records: [UInt8: Int] = [:]
     }
 
     /// The certificates and TLS settings that the server presents to a client.
-    public struct Credentials: Sendable {
+    package struct Credentials: Sendable {
         /// The server's certificate with its key, then the intermediate certificates.
-        public var chain: [IssuedCertificate]
+        package var chain: [IssuedCertificate]
         /// An OCSP response in DER that the server staples on request; empty for none.
-        public var staple: [UInt8]
+        package var staple: [UInt8]
         /// The highest version of TLS.
-        public var newest = Version.tls13
+        package var newest = Version.tls13
         /// The cipher suites for TLS up to 1.2 by OpenSSL's names, the preferred first
         /// (`AES128-GCM-SHA256:…`); empty for OpenSSL's default.
         package var suites = ""
@@ -49,7 +49,7 @@ public final class TestServer: Sendable {
         }
 
         /// A version of TLS; the versions send certificates and staples in a different order.
-        public enum Version: Sendable {
+        package enum Version: Sendable {
             /// RFC 5246.
             case tls12
             /// RFC 8446.
@@ -57,14 +57,14 @@ public final class TestServer: Sendable {
         }
 
         /// `staple` is made by ``Staple``.
-        public init(_ chain: [IssuedCertificate], staple: [UInt8] = []) {
+        package init(_ chain: [IssuedCertificate], staple: [UInt8] = []) {
             self.chain = chain
             self.staple = staple
         }
     }
 
     /// Whether the server uses TLS.
-    public enum Security: Sendable {
+    package enum Security: Sendable {
         /// Without TLS.
         case plain
         /// With TLS and these credentials.
@@ -79,7 +79,7 @@ public final class TestServer: Sendable {
     }
 
     /// The server's port on 127.0.0.1.
-    public let port: UInt16
+    package let port: UInt16
     private let listener: Int32
     let state = Locked(State())
     let context: TestServerContext?
@@ -88,7 +88,7 @@ public final class TestServer: Sendable {
     /// Starts a server. It calls `serve` once for each connection, on a separate thread, where `serve` may
     /// block, and closes the connection when `serve` returns. With TLS, it calls `serve` after a completed
     /// handshake.
-    public init(_ security: Security, serve: @escaping @Sendable (TestConnection) -> Void) throws {
+    package init(_ security: Security, serve: @escaping @Sendable (TestConnection) -> Void) throws {
         // A write to a connection that the client has closed must not end the process.
         signal(SIGPIPE, SIG_IGN)
         self.serve = serve
@@ -109,21 +109,21 @@ public final class TestServer: Sendable {
             }
         }
         port = UInt16(bigEndian: address.sin_port)
-        guard isBound else { throw TestError("a listening socket") }
+        guard isBound else { throw TestServerError("a listening socket") }
         TestThread.start { [self] in accept() }
     }
 
     /// The counts so far.
-    public var tally: Counters { state.with { $0.tally } }
+    package var tally: Counters { state.with { $0.tally } }
 
     /// Whether the server has stopped listening.
-    public var isClosed: Bool { state.with { $0.isClosed } }
+    package var isClosed: Bool { state.with { $0.isClosed } }
 
     /// Blocks the calling thread, that of a connection, for a time.
-    public static func rest(milliseconds: UInt32) { usleep(milliseconds * 1000) }
+    package static func rest(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 
     /// Cuts all connections and stops listening.
-    public func stop() {
+    package func stop() {
         state.with { state in
             guard !state.isStopped else { return }
             state.isStopped = true
@@ -133,7 +133,7 @@ public final class TestServer: Sendable {
     }
 
     /// Cuts the open connections and continues to listen.
-    public func cutConnections() {
+    package func cutConnections() {
         state.with { for descriptor in $0.open { shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
 
@@ -190,4 +190,12 @@ package enum TestThread {
             }, body)
         if status == 0 { pthread_detach(thread) } else { Unmanaged<Body>.fromOpaque(body).release() }
     }
+}
+
+/// What a test server or a certificate for a test could not do.
+package struct TestServerError: Error, CustomStringConvertible {
+    /// What failed and why, in one sentence.
+    package let description: String
+
+    init(description: String) { self.description = description }
 }

@@ -4,7 +4,7 @@ import CountersignTrust
 import Glibc
 
 /// One connection to a ``TestServer``. The thread that serves it reads and writes it; every call blocks.
-public final class TestConnection {
+package final class TestConnection {
     private let descriptor: Int32
     private let server: TestServer
     private let tls: OpaquePointer?
@@ -47,7 +47,7 @@ public final class TestConnection {
     }
 
     /// The next received bytes, at most 64 KiB; nil at the end of the input.
-    public func read() -> [UInt8]? {
+    package func read() -> [UInt8]? {
         if !pending.isEmpty {
             defer { pending = [] }
             return pending
@@ -63,7 +63,7 @@ public final class TestConnection {
     }
 
     /// A request's head, including its empty line; nil at the end of the input.
-    public func readHead() -> String? {
+    package func readHead() -> String? {
         var head: [UInt8] = []
         let end: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A]
         while let part = read() {
@@ -79,7 +79,7 @@ public final class TestConnection {
     }
 
     /// `count` bytes of a body, or fewer if the input ends first.
-    public func readBody(_ count: Int) -> [UInt8] {
+    package func readBody(_ count: Int) -> [UInt8] {
         var body: [UInt8] = []
         while body.count < count, let part = read() { body += part }
         pending = Array(body.dropFirst(count))
@@ -88,7 +88,7 @@ public final class TestConnection {
 
     /// Writes all of `bytes`; false if the connection ends first.
     @discardableResult
-    public func write(_ bytes: [UInt8]) -> Bool {
+    package func write(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { rest in
@@ -104,7 +104,7 @@ public final class TestConnection {
 
     /// Writes a response with a `Content-Length`.
     @discardableResult
-    public func answer(_ status: String = "200 OK", body: String = "", fields: String = "") -> Bool {
+    package func answer(_ status: String = "200 OK", body: String = "", fields: String = "") -> Bool {
         write(Array("HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
     }
 }
@@ -117,7 +117,7 @@ final class TestServerContext: @unchecked Sendable {
 
     init(_ identity: TestServer.Credentials) throws {
         guard let pointer = SSL_CTX_new(TLS_server_method()), let own = identity.chain.first else {
-            throw TestError("a TLS context with a certificate")
+            throw TestServerError("a TLS context with a certificate")
         }
         self.pointer = pointer
         staple = identity.staple
@@ -126,12 +126,12 @@ final class TestServerContext: @unchecked Sendable {
         guard SSL_CTX_use_certificate(pointer, own.pointer) == 1,
             SSL_CTX_use_PrivateKey(pointer, own.key) == 1
         else {
-            throw TestError("a certificate")
+            throw TestServerError("a certificate")
         }
         if identity.newest == .tls12 { cs_ssl_ctx_set_max_proto(pointer, TLS1_2_VERSION) }
         if !identity.suites.isEmpty {
             guard SSL_CTX_set_cipher_list(pointer, identity.suites) == 1 else {
-                throw TestError(identity.suites)
+                throw TestServerError(identity.suites)
             }
         }
         if identity.masterSecret == .ofRandoms { cs_ssl_ctx_set_plain_master_secret(pointer) }

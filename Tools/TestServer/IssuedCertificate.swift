@@ -2,9 +2,9 @@ import CCrypto
 import CountersignTrust
 
 /// The contents of a certificate to make.
-public struct CertificateRequest: Sendable {
+package struct CertificateRequest: Sendable {
     /// The certificate's key.
-    public enum Key: Sendable {
+    package enum Key: Sendable {
         /// A new P-256 key.
         case p256
         /// A new RSA key of this many bits.
@@ -14,7 +14,7 @@ public struct CertificateRequest: Sendable {
     }
 
     /// The permitted use of a certificate.
-    public enum Role: Sendable {
+    package enum Role: Sendable {
         /// A TLS server's certificate.
         case server
         /// A server's certificate that is valid only with a stapled OCSP response. Source: RFC 7633 §4.2.
@@ -26,26 +26,26 @@ public struct CertificateRequest: Sendable {
     }
 
     /// The subject's common name, by which the issuer is found.
-    public var subject: String
+    package var subject: String
     /// The alternative names in the syntax of OpenSSL's configuration: `DNS:` and a name, or `IP:` and an
     /// address.
-    public var alternativeNames: [String] = []
+    package var alternativeNames: [String] = []
     /// The key; by default a new P-256 key.
-    public var key = Key.p256
+    package var key = Key.p256
     /// The role; by default a server's.
-    public var role = Role.server
+    package var role = Role.server
     /// The first and the last second of validity, in Unix seconds.
-    public var validity: ClosedRange<Int64>
+    package var validity: ClosedRange<Int64>
 
     /// Describes a server's certificate for `hosts`, valid from a day before `time` until 30 days after it.
-    public init(_ subject: String, hosts: [String] = [], at time: Int64) {
+    package init(_ subject: String, hosts: [String] = [], at time: Int64) {
         self.subject = subject
         validity = (time - 86_400)...(time + 30 * 86_400)
         self.hosts = hosts
     }
 
     /// The alternative names as host names (which may begin with `*.`) and addresses.
-    public var hosts: [String] {
+    package var hosts: [String] {
         get { alternativeNames.map { String($0.drop { $0 != ":" }.dropFirst()) } }
         set {
             alternativeNames = newValue.map { host in
@@ -58,9 +58,9 @@ public struct CertificateRequest: Sendable {
 
 /// A certificate made for a test, with its key. Safe to share: neither changes after `init`, and OpenSSL
 /// counts references atomically.
-public final class IssuedCertificate: @unchecked Sendable {
+package final class IssuedCertificate: @unchecked Sendable {
     /// The certificate in the form that the code under test reads.
-    public let certificate: Trust.Certificate
+    package let certificate: Trust.Certificate
     package let pointer: OpaquePointer
     package let key: OpaquePointer
 
@@ -69,7 +69,7 @@ public final class IssuedCertificate: @unchecked Sendable {
         self.key = key
         var start: UnsafeMutablePointer<UInt8>?
         let count = i2d_X509(pointer, &start)
-        guard count > 0, let start else { throw TestError("a certificate cannot be written") }
+        guard count > 0, let start else { throw TestServerError("a certificate cannot be written") }
         defer { cs_openssl_free(start) }
         certificate = try Trust.Certificate(der: Array(UnsafeBufferPointer(start: start, count: Int(count))))
     }
@@ -80,17 +80,17 @@ public final class IssuedCertificate: @unchecked Sendable {
     }
 
     /// Makes a self-signed certificate: an authority's root, or a server's.
-    public static func selfSigned(_ request: CertificateRequest) throws -> IssuedCertificate {
+    package static func selfSigned(_ request: CertificateRequest) throws -> IssuedCertificate {
         try make(request, by: nil)
     }
 
     /// Makes a certificate that this one signs, even if this one is not an authority's.
-    public func issue(_ request: CertificateRequest) throws -> IssuedCertificate {
+    package func issue(_ request: CertificateRequest) throws -> IssuedCertificate {
         try IssuedCertificate.make(request, by: self)
     }
 
     /// The certificate and its key in PEM, for programs that read files.
-    public func pem() throws -> (certificate: [UInt8], key: [UInt8]) {
+    package func pem() throws -> (certificate: [UInt8], key: [UInt8]) {
         (
             try IssuedCertificate.written { PEM_write_bio_X509($0, pointer) },
             try IssuedCertificate.written { PEM_write_bio_PrivateKey($0, key, nil, nil, 0, nil, nil) }
@@ -101,20 +101,20 @@ public final class IssuedCertificate: @unchecked Sendable {
         -> IssuedCertificate
     {
         guard let certificate = X509_new(), let key = newKey(request.key) else {
-            throw TestError("no certificate")
+            throw TestServerError("no certificate")
         }
         X509_set_version(certificate, 2)
         try setSerial(of: certificate)
         ASN1_TIME_set(X509_getm_notBefore(certificate), Int(request.validity.lowerBound))
         ASN1_TIME_set(X509_getm_notAfter(certificate), Int(request.validity.upperBound))
         X509_set_pubkey(certificate, key)
-        guard let subject = X509_get_subject_name(certificate) else { throw TestError("no subject") }
+        guard let subject = X509_get_subject_name(certificate) else { throw TestServerError("no subject") }
         let name = Array(request.subject.utf8)
         X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, name, Int32(name.count), -1, 0)
         X509_set_issuer_name(certificate, issuer.map { X509_get_subject_name($0.pointer) } ?? subject)
         try addExtensions(request, to: certificate)
         guard X509_sign(certificate, issuer?.key ?? key, EVP_sha256()) > 0 else {
-            throw TestError("not signed")
+            throw TestServerError("not signed")
         }
         return try IssuedCertificate(certificate: certificate, key: key)
     }
@@ -130,7 +130,7 @@ public final class IssuedCertificate: @unchecked Sendable {
     }
 
     private static func setSerial(of certificate: OpaquePointer) throws {
-        guard let serial = BN_new() else { throw TestError("no serial number") }
+        guard let serial = BN_new() else { throw TestServerError("no serial number") }
         defer { BN_free(serial) }
         BN_rand(serial, 127, -1, 0)
         BN_to_ASN1_INTEGER(serial, X509_get_serialNumber(certificate))
@@ -163,15 +163,15 @@ public final class IssuedCertificate: @unchecked Sendable {
     }
 
     private static func add(_ kind: Int32, value: String, to certificate: OpaquePointer) throws {
-        guard let item = X509V3_EXT_conf_nid(nil, nil, kind, value) else { throw TestError(value) }
+        guard let item = X509V3_EXT_conf_nid(nil, nil, kind, value) else { throw TestServerError(value) }
         defer { X509_EXTENSION_free(item) }
-        guard X509_add_ext(certificate, item, -1) == 1 else { throw TestError(value) }
+        guard X509_add_ext(certificate, item, -1) == 1 else { throw TestServerError(value) }
     }
 
     private static func written(_ write: (OpaquePointer) -> Int32) throws -> [UInt8] {
-        guard let sink = BIO_new(BIO_s_mem()) else { throw TestError("no memory") }
+        guard let sink = BIO_new(BIO_s_mem()) else { throw TestServerError("no memory") }
         defer { BIO_free(sink) }
-        guard write(sink) == 1 else { throw TestError("PEM") }
+        guard write(sink) == 1 else { throw TestServerError("PEM") }
         var bytes = [UInt8](repeating: 0, count: Int(BIO_ctrl_pending(sink)))
         BIO_read(sink, &bytes, Int32(bytes.count))
         return bytes
@@ -179,9 +179,9 @@ public final class IssuedCertificate: @unchecked Sendable {
 }
 
 /// Makes OCSP responses for a server to staple. Source: RFC 6960 §4.2.
-public enum Staple {
+package enum Staple {
     /// The status of a certificate.
-    public enum CertificateStatus: Sendable {
+    package enum CertificateStatus: Sendable {
         /// The certificate is valid.
         case good
         /// The authority has revoked the certificate.
@@ -190,13 +190,13 @@ public enum Staple {
 
     /// Makes an OCSP response about `certificate` in DER, valid from an hour before `time` until a day
     /// after it. `signer` signs it: the issuer, or another certificate to test an invalid signer.
-    public static func make(
+    package static func make(
         _ standing: CertificateStatus, of certificate: IssuedCertificate, issuedBy issuer: IssuedCertificate,
         signedBy signer: IssuedCertificate, at time: Int64
     ) throws -> [UInt8] {
         guard let basic = OCSP_BASICRESP_new(),
             let id = OCSP_cert_to_id(EVP_sha1(), certificate.pointer, issuer.pointer)
-        else { throw TestError("no OCSP response") }
+        else { throw TestServerError("no OCSP response") }
         defer {
             OCSP_BASICRESP_free(basic)
             OCSP_CERTID_free(id)
@@ -210,17 +210,17 @@ public enum Staple {
                 basic, id, status, OCSP_REVOKED_STATUS_KEYCOMPROMISE, revokedAt, first, last) != nil,
             OCSP_basic_sign(basic, signer.pointer, signer.key, EVP_sha256(), nil, 0) == 1,
             let response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic)
-        else { throw TestError("an OCSP response cannot be signed") }
+        else { throw TestServerError("an OCSP response cannot be signed") }
         defer { OCSP_RESPONSE_free(response) }
         var start: UnsafeMutablePointer<UInt8>?
         let count = i2d_OCSP_RESPONSE(response, &start)
-        guard count > 0, let start else { throw TestError("an OCSP response cannot be written") }
+        guard count > 0, let start else { throw TestServerError("an OCSP response cannot be written") }
         defer { cs_openssl_free(start) }
         return Array(UnsafeBufferPointer(start: start, count: Int(count)))
     }
 }
 
-extension TestError {
+extension TestServerError {
     /// Adds OpenSSL's reason to `what`.
     init(_ what: String) {
         var text = [CChar](repeating: 0, count: 256)
