@@ -212,30 +212,43 @@ def module_lines(root):
 
 
 def module_changes(root, commit):
-    """For each module: lines moved in, moved out, added and removed between a commit and the working tree."""
-    output = subprocess.run(
-        ["git", "-C", str(root), "diff", "--numstat", "-z", "-M40%", "-l0", commit, "--", "*.swift"],
-        capture_output=True, text=True, check=True).stdout.split("\0")
+    """For each module: lines moved in, moved out, added and removed between a commit and the working tree. A file that
+    went to another module keeps its name or most of its lines; the indentation of a line does not count."""
+    def git(*arguments):
+        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True).stdout
+
+    def old(path):
+        return collections.Counter(line.strip() for line in git("show", f"{commit}:{path}").splitlines())
+
+    def new(path):
+        return collections.Counter(line.strip() for line in (root / path).read_text(encoding="utf-8").splitlines())
+
+    roots = ["Sources", "Tools", "Lab", "Conformance", "Benchmarks", "Model"]
+    fields = iter(git("diff", "--name-status", "-z", "-M40%", "-l0", commit, "--",
+                      *(f"{folder}/*.swift" for folder in roots)).split("\0"))
+    pairs, gone, come = [], {}, {}
+    for status in fields:
+        if status.startswith("R"):
+            pairs.append((next(fields), next(fields)))
+        elif status:
+            path = next(fields)
+            if status == "M":
+                pairs.append((path, path))
+            else:
+                (gone if status == "D" else come)[pathlib.PurePath(path).name] = path
+    pairs += [(path, come.pop(name, None)) for name, path in gone.items()]
+    pairs += [(None, path) for path in come.values()]
     changes = collections.defaultdict(collections.Counter)
-    counted = ("Sources/", "Tools/", "Lab/", "Conformance/", "Benchmarks/", "Model/")
-    fields = iter(output)
-    for field in fields:
-        if not field:
-            continue
-        added, removed, path = field.split("\t")
-        added, removed = int(added), int(removed)
-        before, after = (path, path) if path else (next(fields), next(fields))
-        was, now = (module_of(name) if name.startswith(counted) else None for name in (before, after))
-        if was == now is None:
-            continue
-        if was == now or path:
-            changes[now].update(added=added, removed=removed)
-            continue
-        size = len((root / after).read_text(encoding="utf-8").splitlines())
+    for before, after in pairs:
+        was, now = before and old(before), after and new(after)
+        kept = sum((was & now).values()) if was and now else 0
         if was:
-            changes[was].update(moved_out=size - added, removed=removed)
+            changes[module_of(before)]["removed"] += sum(was.values()) - kept
         if now:
-            changes[now].update(moved_in=size - added, added=added)
+            changes[module_of(after)]["added"] += sum(now.values()) - kept
+        if kept and module_of(before) != module_of(after):
+            changes[module_of(before)]["moved_out"] += kept
+            changes[module_of(after)]["moved_in"] += kept
     return changes
 
 
