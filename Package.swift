@@ -45,17 +45,6 @@ let package = Package(
         .library(name: "CountersignServer", targets: ["CountersignServer"]),
         .executable(name: "countersign", targets: ["CountersignMain"]),
     ],
-    // The parts of the SDK that need more libraries on Linux than OpenSSL, libsodium and libcurl
-    // (docs/decisions/0050-package-traits.md); script/traits builds without them. The traits have no effect
-    // on Apple's platforms.
-    traits: [
-        .default(enabledTraits: ["SecretService", "TPM", "Presence"]),
-        .trait(name: "SecretService", description: "The desktop's keyring as a vault, by libsecret."),
-        .trait(name: "TPM", description: "Vaults and device keys under a TPM 2.0, by tpm2-tss."),
-        .trait(
-            name: "Presence",
-            description: "The user's presence: the account's password by PAM, a finger by fprintd."),
-    ],
     targets: [
         library("CCrypto", pkgConfig: "openssl", apt: "libssl-dev"),
         library("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
@@ -66,8 +55,6 @@ let package = Package(
         // Nothing is linked with these: they are loaded when they are used
         // (docs/decisions/0063-libraries-loaded-when-used.md).
         library("CGIO", apt: "libglib2.0-0"),
-        library("CSecret", apt: "libsecret-1-0"),
-        library("CTPM", apt: "libtss2-dev"),
         library("CPAM", apt: "libpam0g-dev"),
         library("CPQ", apt: "libpq5"),
         library("CLinux", apt: "libc6-dev"),
@@ -103,15 +90,7 @@ let package = Package(
                 "CountersignTransport", "CountersignVault", "CountersignWire",
             ]),
         // The vault of a device, and secrets that it releases only on proof of user presence.
-        module(
-            "Vault",
-            [
-                "CountersignSeal", "CountersignWire",
-                .target(name: "CGIO", condition: .when(traits: ["Presence", "SecretService"])),
-                .target(name: "CPAM", condition: .when(traits: ["Presence"])),
-                .target(name: "CSecret", condition: .when(traits: ["SecretService"])),
-                .target(name: "CTPM", condition: .when(traits: ["TPM"])),
-            ]),
+        module("Vault", ["CountersignSeal", "CountersignWire", "CGIO", "CPAM"]),
         // The trust in servers: policies, pins and manifests. No TLS library, no network.
         module("Trust", ["CountersignMemory", "CountersignSeal", "CountersignWire"]),
         // Requests over libcurl (URLSession on Apple's platforms) to servers that a trust accepts.

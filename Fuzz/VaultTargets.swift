@@ -23,7 +23,7 @@ import CountersignWire
     if let item = VaultItem(stored: secret) { precondition(exposed(item.stored) == stored) }
     guard let name = try? ItemName(service: "fuzz", account: "fuzz") else { preconditionFailure("no name") }
     if let box = PresenceSealedSecret(stored, for: name) {
-        precondition(box.bytes == stored && box.underTPM?.isEmpty != true)
+        precondition(box.bytes == stored && box.underFingerprint?.isEmpty != true)
         precondition(
             box.open(Secret(copying: [UInt8](repeating: 7, count: 32).span)) == nil, "opens for nobody's key")
     }

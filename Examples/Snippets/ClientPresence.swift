@@ -9,8 +9,7 @@ func optionsWithPresence(_ presence: UserPresence) -> CountersignOptions {
     return options
 }
 
-/// Requires keys in the Secure Enclave or a TPM. By default the client uses such hardware if the device has
-/// it.
+/// Requires keys in the Secure Enclave. By default the client uses it if the device has one.
 func optionsWithHardware() -> CountersignOptions {
     var options = CountersignOptions()
     options.deviceKeyStorage = .hardwareOnly

@@ -1,15 +1,15 @@
 // Where a vault stores its items.
 import CountersignVault
 
-/// The system's own place: the keychain on Apple's platforms; the keyring, the TPM or systemd-creds on Linux.
+/// The system's own place: the keychain on Apple's platforms; on Linux a file with its key beside it.
 let usual = Vault(.platform)
 
-/// Linux: in the given folder; asks for a passphrase if the system has no keyring, TPM or systemd-creds.
+/// Linux: a file in the given folder, sealed under a passphrase.
 func openWithAPassphrase(askFor prompt: @escaping @Sendable (String) async -> String?) -> Vault {
     Vault(.platform(folder: "/var/lib/example/vault") { await prompt("The vault's passphrase") })
 }
 
-/// For a service without a keyring. A copy of the folder suffices to read its contents.
+/// For a service. A copy of the folder suffices to read its contents.
 let service = Vault(.folder("/var/lib/example/vault"))
 
 /// In the given folder, and kept when the app is reinstalled: the user remains signed in.

@@ -54,9 +54,6 @@ package enum Tool {
     package static func runProcess(commands: [Command] = Tool.commands) -> Never {
         // Every command, for the client's hold passwords and a session's root.
         ProcessMemory.keepPrivate()
-        // The TPM's library would write its own lines on standard error; a user can set the variable to see
-        // them.
-        setenv("TSS2_LOG", "all+none", 0)
         let status = run(Array(CommandLine.arguments.dropFirst()), commands: commands).rawValue
         fflush(nil)
         // Threads that still run must not meet libraries that are being taken down.

@@ -19,7 +19,7 @@ package struct MarkFile: InstallationMark {
 }
 
 /// The rule for items that an earlier installation of the program left in a place that outlives programs,
-/// such as a keychain or a keyring.
+/// such as a keychain.
 public enum ReinstallRule: Sendable {
     /// The user is still signed in after installing the program again.
     case keep

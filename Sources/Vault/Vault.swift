@@ -32,7 +32,7 @@ public struct Vault: Sendable {
     public init(_ place: VaultPlace) { self = place.vault() }
 
     /// Blocks its thread, as ``write(_:to:expecting:)``, ``erase(_:expecting:)`` and ``list()`` do: for as
-    /// long as a disk or a keyring takes, or a person if a passphrase is needed.
+    /// long as a disk or a keychain takes, or a person if a passphrase is needed.
     package func read(_ name: ItemName) -> VaultReadResult<VaultItem> {
         store.find(name).flatMap { stored in
             guard let item = VaultItem(stored: stored) else {

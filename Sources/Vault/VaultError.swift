@@ -2,8 +2,7 @@
 public enum VaultError: Error, Sendable, Equatable {
     /// The service or the account is no name that every back end can keep.
     case badName(String)
-    /// What guards the vault is closed, and opens again: a locked keyring, a device before its first unlock,
-    /// no passphrase.
+    /// What guards the vault is closed, and opens again: a device before its first unlock, no passphrase.
     case locked(String)
     /// The item does not have the expected version: another process wrote or removed it. Nothing was changed.
     case changed

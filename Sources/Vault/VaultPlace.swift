@@ -4,8 +4,10 @@ import CountersignWire
 /// Where a vault keeps what it keeps. Nothing is opened before the vault's first use.
 public struct VaultPlace: Sendable {
     enum Kind: Sendable {
-        case machine(any StoreProvider)
-        case folder(String)
+        /// A store that outlives the program, such as a keychain. The folder holds locks and the
+        /// installation's mark, and nothing secret.
+        case outliving(any ItemStore, folder: String)
+        case sealedFile(folder: String, guardedBy: any KeyGuard)
         case given(Vault)
     }
 
@@ -20,7 +22,9 @@ public struct VaultPlace: Sendable {
     ///
     /// It keeps out the machine's other users, but no process that can read the folder: for services, and for
     /// machines that have nothing better. A copy of the folder contains the session.
-    public static func folder(_ path: String) -> VaultPlace { VaultPlace(.folder(path)) }
+    public static func folder(_ path: String) -> VaultPlace {
+        VaultPlace(.sealedFile(folder: path, guardedBy: KeyFileGuard("\(path)/items.key")))
+    }
 
     /// A vault that is there already: the app's own, or a test's.
     public static func using(_ vault: Vault) -> VaultPlace { VaultPlace(.given(vault)) }
@@ -28,9 +32,9 @@ public struct VaultPlace: Sendable {
     /// The same place with a rule for what an earlier installation of this program left there; without it,
     /// ``ReinstallRule/forget``.
     ///
-    /// `services` are the app's own, and besides the client's the only ones that are forgotten. Only
-    /// keychains and keyrings outlive a program; a folder goes with it, and a vault that was given is its
-    /// owner's to judge.
+    /// `services` are the app's own, and besides the client's the only ones that are forgotten. Only a
+    /// keychain outlives a program; a folder is removed with it, and a vault that was given is its owner's to
+    /// judge.
     public func afterReinstall(_ rule: ReinstallRule, services: [String] = []) -> VaultPlace {
         var place = self
         (place.rule, place.services) = (rule, services)
@@ -41,13 +45,12 @@ public struct VaultPlace: Sendable {
     package func vault(owning own: [String] = []) -> Vault {
         switch kind {
         case .given(let vault): return vault
-        case .folder(let folder):
-            let file = SealedFile("\(folder)/items.sealed", guardedBy: KeyFileGuard("\(folder)/items.key"))
+        case .sealedFile(let folder, let keyGuard):
+            let file = SealedFile("\(folder)/items.sealed", guardedBy: keyGuard)
             return Vault(file, locks: VaultLocks(folder: folder))
-        case .machine(let machine):
-            let settling = InstallationCheck(rule: rule, services: own + services, folder: machine.folder)
-            return Vault(
-                LazyStore(machine, installation: settling), locks: VaultLocks(folder: machine.folder))
+        case .outliving(let store, let folder):
+            let check = InstallationCheck(rule: rule, services: own + services, folder: folder)
+            return Vault(OutlivingStore(store, installation: check), locks: VaultLocks(folder: folder))
         }
     }
 }
@@ -85,16 +88,17 @@ struct InstallationCheck {
     }
 }
 
-/// The machine's store, opened at its first use: opening is slow, may need a person, and may fail, and must
-/// not happen where the app names a place. A failure is retried at the next call.
-final class LazyStore: ItemStore {
-    private let machine: any StoreProvider
+/// A store that outlives the program. The rule for an earlier installation's items is applied at the first
+/// use, since it reads the store and may fail, which must not happen where the app names a place. A failure
+/// is retried at the next call.
+final class OutlivingStore: ItemStore {
+    private let inner: any ItemStore
     private let installation: InstallationCheck
-    private let opened = Locked<(any ItemStore)?>(nil)
+    private let isChecked = Locked(false)
 
-    init(_ machine: any StoreProvider, installation settling: InstallationCheck) {
-        self.machine = machine
-        self.installation = settling
+    init(_ inner: any ItemStore, installation: InstallationCheck) {
+        self.inner = inner
+        self.installation = installation
     }
 
     func find(_ name: ItemName) -> VaultReadResult<Secret> {
@@ -112,29 +116,10 @@ final class LazyStore: ItemStore {
     func remove(_ name: ItemName) throws(VaultError) { try store().remove(name) }
 
     private func store() throws(VaultError) -> any ItemStore {
-        let result = opened.with { known -> Result<any ItemStore, VaultError> in
-            if let known { return .success(known) }
-            do throws(VaultError) {
-                let (store, lifetime) = try machine.open()
-                if lifetime == .outlivesTheProgram { try installation.apply(to: store) }
-                known = store
-                return .success(store)
-            } catch {
-                return .failure(error)
-            }
+        try isChecked.with { (isChecked) throws(VaultError) in
+            if !isChecked { try installation.apply(to: inner) }
+            isChecked = true
         }
-        return try result.get()
+        return inner
     }
 }
-
-/// How a machine's own store is found. Twins for each system in Platform/.
-protocol StoreProvider: Sendable {
-    /// For locks and the installation's mark; made where there is none.
-    var folder: String { get }
-
-    /// Blocks its thread; may ask a person.
-    func open() throws(VaultError) -> (any ItemStore, StoreLifetime)
-}
-
-/// How long what a store keeps is there.
-enum StoreLifetime { case endsWithTheFolder, outlivesTheProgram }

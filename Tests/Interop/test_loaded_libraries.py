@@ -1,17 +1,15 @@
-"""The client's desktop libraries are loaded when they are used (decision 0063): a server has none of them, and a program on a machine
-without one says which is missing, and works otherwise."""
+"""The client's libraries for user presence are loaded when they are used (decision 0063): a server has none of them, and a program on a
+machine without one says which is missing, and works otherwise."""
 
 import os
 import pathlib
 import re
 import subprocess
 
-import pytest
-
 import needs
 from gateway import Gateway
-from products import BINARY
-from vaults import TPM, start
+from products import BINARY, NOTES
+from vaults import start
 
 DESKTOP = re.compile(r"lib(secret|gio|gobject|glib|gmodule|tss2|pam)\b")
 
@@ -53,35 +51,6 @@ def test_a_server_has_none_of_them(tmp_path):
 
 
 @needs_mounts
-@pytest.mark.parametrize(("library", "package"), [("libsecret-1.so.0", "libsecret-1-0"), ("libgio-2.0.so.0", "libglib2.0-0")])
-def test_without_the_keyrings_library_another_place_is_chosen(library, package, tmp_path):
-    said = without(library, "secret-service", tmp_path, "read", "service", "account")
-    # The dynamic linker names the one that it cannot load: GIO, where libsecret needs it.
-    assert said.startswith("failed: ") and library in said and "install " in said, said
-    said = without(library, "platform", tmp_path, "choice", VAULT_TPM="device:/nonexistent", VAULT_PASSPHRASE="correct horse",
-                   VAULT_SYSTEMD_CREDS="/nonexistent")
-    assert said.startswith("chose passphrase\n") and f"not secret-service {path_of(library)}" in said.replace(
-        f" {library}", f" {path_of(library)}"), said
-    if library.startswith("libsecret"):
-        assert f"install {package}" in said, said
-
-
-@needs_mounts
-@needs.programs("swtpm")
-@pytest.mark.parametrize("library", ["libtss2-mu.so.0", "libtss2-rc.so.0", "libtss2-esys.so.0", "libtss2-tctildr.so.0"])
-def test_without_a_library_of_the_tpm_nothing_is_lost(library, tmp_path):
-    with TPM(tmp_path) as tpm:
-        with start(f"tpm={tpm.device}", tmp_path, "write", "service", "account", "held") as driver:
-            assert driver.communicate(timeout=60)[0] == ""
-        said = without(library, f"tpm={tpm.device}", tmp_path, "read", "service", "account")
-        assert said.startswith("failed: ") and library in said and "install libtss2-" in said, said
-        said = without(library, f"tpm={tpm.device}", tmp_path, "device-keys")
-        assert "unavailable(" in said and "lost(" not in said and library in said, said
-        with start(f"tpm={tpm.device}", tmp_path, "read", "service", "account") as driver:
-            assert driver.communicate(timeout=60)[0] == "value held\n"
-
-
-@needs_mounts
 def test_without_pam_no_password_is_right(tmp_path):
     (tmp_path / "vault").mkdir()
     variables = {"VAULT_PASSPHRASE": "vault's", "VAULT_PASSWORD": "right", "VAULT_PAM": str(tmp_path)}
@@ -89,3 +58,11 @@ def test_without_pam_no_password_is_right(tmp_path):
     assert "not bound" in said, said
     with start("passphrase", tmp_path / "vault", "names", **variables) as driver:
         assert driver.communicate(timeout=60)[0] == "", "and nothing is kept that it would open"
+
+
+def test_an_app_is_linked_with_openssl_libsodium_and_libcurl_alone():
+    section = subprocess.run(["readelf", "-d", NOTES], capture_output=True, text=True, check=True).stdout
+    # The others are the C library's, the C++ library's and Swift's.
+    others = re.compile(r"(c|m|dl|rt|util|pthread|stdc\+\+|gcc_s|BlocksRuntime|dispatch|_?Foundation.*|_?swift.*)$")
+    needed = re.findall(r"\(NEEDED\).*\[lib([^.\]]*)", section)
+    assert {name for name in needed if not others.match(name)} == {"crypto", "curl", "sodium", "ssl"}, needed

@@ -1,21 +1,15 @@
-"""Where a profile keeps its session: in gnome-keyring, systemd-creds, a file under a passphrase and a
-sealed file, with the real server."""
+"""Where a profile keeps its session: in a sealed file with its key beside it, or under a passphrase, with the real server."""
 
 import json
-import os
 import pathlib
 import subprocess
 
 import pytest
 
-import needs
 import processes
 from gateway import BINARY, Gateway, run
 from person import PASSWORD, Person
-from vaults import Keyring
 
-needs_keyring = needs.programs("gnome-keyring-daemon", "dbus-daemon", "dbus-send")
-NO_BUS = ("env", "-u", "DBUS_SESSION_BUS_ADDRESS", "-u", "DISPLAY", "XDG_RUNTIME_DIR=/nonexistent")
 PASSPHRASE = ("env", "COUNTERSIGN_VAULT_PASSPHRASE=a passphrase")
 
 
@@ -24,14 +18,6 @@ def served(tmp_path_factory):
     with Gateway(tmp_path_factory.mktemp("vaults")) as gateway:
         gateway.add_app("demo", registration="open")
         yield gateway
-
-
-@pytest.fixture
-def keyring(tmp_path):
-    (tmp_path / "keyring").mkdir()
-    with Keyring(tmp_path / "keyring") as running:
-        running.prefix = ("env", *(f"{name}={value}" for name, value in running.variables.items()))
-        yield running
 
 
 def put(person: Person, *kind: str) -> subprocess.CompletedProcess:
@@ -59,41 +45,6 @@ def test_unasked_it_is_a_file_with_its_key_beside_it(served, tmp_path):
     assert alice.signs_up().logs_in().status()["vault"] == "file"
     assert "kept in:       file\n" in alice.run("status").out
     assert json.loads((tmp_path / "profile/profile.json").read_text())["vault"] == "file"
-
-
-@needs_keyring
-def test_the_keyring_of_whoever_sits_there(served, keyring, tmp_path):
-    both = [person(served, tmp_path, name, "platform", keyring.prefix) for name in ("ring-one", "ring-two")]
-    for each in both:
-        assert each.signs_up().logs_in().status()["vault"] == "secret-service"
-    # One server, one keyring, two people: none finds the other's.
-    for each in both:
-        assert each.calls("/hello")["headers"]["countersign-account"] == f"name:{each.name}"
-    assert not (pathlib.Path(both[0].profile) / "vault").exists()
-    keyring.lock()
-    done = both[0].run("request", "/hello")
-    assert done.returncode == 1 and "its vault is locked" in done.err and "no account is signed in" not in done.err + done.out, done.err
-    assert both[0].run("status").returncode == 1
-    keyring.end()
-    keyring.begin("--unlock")
-    assert both[0].calls("/hello")["headers"]["countersign-account"] == "name:ring-one"
-    assert both[0].run("logout").returncode == 0 and both[1].run("status", "--offline").returncode == 0
-
-
-@needs.programs("systemd-creds")
-@needs.machine(os.geteuid() == 0 and not os.path.exists("/dev/tpmrm0"), "root without a TPM, which would be tried first")
-def test_the_machines_own_credential_secret(served, tmp_path, note):
-    alice = person(served, tmp_path, "creds", "platform", NO_BUS).signs_up().logs_in()
-    assert alice.status()["vault"] == "systemd-creds"
-    assert not (pathlib.Path(alice.profile) / "vault").exists()
-    assert alice.calls("/hello")["headers"]["countersign-account"] == "name:creds"
-    # On another machine the vault cannot be opened, which is not reported as "signed out".
-    alice.prefix = (*NO_BUS, "unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/lib/systemd && exec "$@"', "-")
-    done = alice.run("request", "/hello")
-    assert done.returncode == 1 and "its vault" in done.err, done.err
-    alice.prefix = NO_BUS
-    assert alice.calls("/hello")["headers"]["countersign-account"] == "name:creds"
-    note("command line: a profile's vault over systemd-creds")
 
 
 def test_a_passphrase(served, tmp_path):
@@ -130,7 +81,20 @@ def test_a_profile_that_is_added_again_keeps_who_is_signed_in(served, tmp_path):
     assert alice.calls("/hello")["headers"]["countersign-account"] == "name:again"
 
 
-@pytest.mark.parametrize("kind", ["", "nowhere"])
+@pytest.mark.parametrize("kind", ["", "nowhere", "platform", "secret-service", "tpm", "systemd-creds"])
 def test_a_kind_that_is_none(served, tmp_path, kind):
     done = put(Person(served, tmp_path, "none"), "--vault", kind)
-    assert done.returncode == 2 and "expected one of file, platform, passphrase" in done.err
+    assert done.returncode == 2 and "expected one of file, passphrase" in done.err
+
+
+def test_a_profile_of_a_kind_that_is_gone(served, tmp_path):
+    """An earlier version wrote it."""
+    alice = Person(served, tmp_path, "gone").signs_up().logs_in()
+    file = tmp_path / "profile/profile.json"
+    settings = json.loads(file.read_text())
+    file.write_text(json.dumps(settings | {"vault": "platform"}))
+    for command in (["request", "/hello"], ["status"], ["login", "--account", "gone", "--password-stdin"]):
+        done = alice.run(*command, stdin=PASSWORD)
+        assert done.returncode == 2 and "vault `platform`: expected one of file, passphrase" in done.err, done.err
+    file.write_text(json.dumps(settings | {"vault": "file", "vault_id": "0123456789abcdef"}))
+    assert alice.calls("/hello")["headers"]["countersign-account"] == "name:gone"

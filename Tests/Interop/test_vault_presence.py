@@ -8,10 +8,10 @@ import pytest
 import fingerprint
 import needs
 from sensor import FPRINTD, Sensor
-from vaults import TPM, ask, start
+from vaults import ask, start
 
 ITEM = ("payments", "anna")
-needs_sensor = needs.programs(FPRINTD, "fprintd-enroll", "swtpm", "dbus-daemon")
+needs_sensor = needs.programs(FPRINTD, "fprintd-enroll", "dbus-daemon")
 # As Debian's common-auth is built: what checks, and a refusal where it does not say yes.
 STACK = """auth [success=1 default=ignore] pam_exec.so expose_authtok quiet {folder}/check
 auth requisite pam_deny.so
@@ -80,10 +80,9 @@ def test_nothing_is_bound_without_the_password(machine):
 
 
 @needs_sensor
-def test_a_finger_opens_what_a_tpm_holds(machine, tmp_path, note):
-    (tmp_path / "tpm-of-ours").mkdir()
-    with TPM(tmp_path / "tpm-of-ours") as tpm, Sensor(tmp_path) as sensor:
-        machine.variables |= {"VAULT_TPM": tpm.device, "VAULT_FINGER": "root"}
+def test_a_finger_opens_what_its_key_file_seals(machine, tmp_path, note):
+    with Sensor(tmp_path) as sensor:
+        machine.variables |= {"VAULT_FINGER_KEY": str(tmp_path / "finger.key"), "VAULT_FINGER": "root"}
         machine.variables["DBUS_SYSTEM_BUS_ADDRESS"] = sensor.environment["DBUS_SYSTEM_BUS_ADDRESS"]
         assert machine.does("bind", *ITEM, "root", typed="right") == "bound"
         # No finger is enrolled: the password is asked for, and the check is not skipped.
@@ -107,7 +106,7 @@ def test_a_finger_opens_what_a_tpm_holds(machine, tmp_path, note):
         assert touched(2) == "retry: the finger was not recognised"
         # No finger comes: after a while the password is asked for.
         assert machine.does("release", *ITEM, typed="right") == "present root"
-        # Without the TPM a finger opens nothing.
-        del machine.variables["VAULT_TPM"]
+        # Without the key file a finger opens nothing.
+        del machine.variables["VAULT_FINGER_KEY"]
         assert machine.does("release", *ITEM).startswith("loginPage: no password was given")
-    note("presence: fprintd over libfprint's virtual sensor, an enrolled finger and a stranger's; the key in swtpm")
+    note("presence: fprintd over libfprint's virtual sensor, an enrolled finger and a stranger's; the key in a file")

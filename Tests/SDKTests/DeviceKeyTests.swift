@@ -93,6 +93,22 @@ import Testing
         #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
     }
 
+    #if os(Linux)
+        /// Linux has no hardware for keys, and software does not take the place of hardware that is demanded.
+        @Test func hardwareThatIsDemandedIsAbsentOnLinux() async throws {
+            let world = try await World { $0.deviceKeyStorage = .hardwareOnly }
+            let client = try world.client()
+            try await client.signUp("alice", "correct horse")
+            await #expect {
+                try await client.logIn("alice", "correct horse")
+            } throws: { error in
+                guard case CountersignError.deviceKeyUnavailable(let reason) = error else { return false }
+                return reason.contains("this device has none")
+            }
+            #expect(client.state == .signedOut(.nobody))
+        }
+    #endif
+
     /// The session without its keys could not be renewed.
     @Test func theKeysGoWhereTheSessionGoes() async throws {
         let world = try await world(Hardware())

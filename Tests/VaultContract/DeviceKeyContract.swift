@@ -1,5 +1,4 @@
-// What every back end of a device's keys must do: one suite for software, and in a process of its own for a
-// TPM. Never shipped.
+// What every back end of a device's keys must do. Never shipped.
 import CountersignSeal
 import CountersignVault
 

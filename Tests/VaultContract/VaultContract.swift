@@ -1,6 +1,5 @@
-// What every vault must do, whatever keeps it: one suite for the memory, the sealed file under each guard,
-// and the Secret Service. Plain functions that give what was wrong, because some back ends can only be had in
-// a process of their own. Never shipped.
+// What every vault must do, whatever keeps it: one suite for the memory and the sealed file under each guard.
+// Plain functions that give what was wrong, because test-peers runs them in a process of its own. Never shipped.
 import CountersignSeal
 import CountersignVault
 

@@ -1,4 +1,4 @@
-#if os(Linux) && Presence
+#if os(Linux)
     import CPAM
     import CountersignMemory
     import Testing
@@ -33,7 +33,7 @@
                     == "libc.so.6, libm.so.6: no function pam_acct_mgmt; another version")
         }
 
-        /// In the last of several libraries, too, as with the TPM's, and the right function for each name.
+        /// In the last of several libraries, too, as with GLib's, and the right function for each name.
         @Test func functionsAreFoundInAnyOfTheLibraries() throws {
             let pam = try LoadedLibrary<cs_pam_functions>.load(
                 ["libc.so.6": "libc6", "libpam.so.0": "libpam0g"], by: cs_pam_functions_resolve

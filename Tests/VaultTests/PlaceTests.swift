@@ -5,23 +5,6 @@ import Testing
 
 @testable import CountersignVault
 
-/// A machine whose keyring outlives programs, and how often it was opened.
-private final class Machine: StoreProvider {
-    let folder: String
-    let store = MemoryStore()
-    let opened = Mutex(0)
-    private let problem = Mutex<VaultError?>(nil)
-
-    init(_ folder: String) { self.folder = folder }
-
-    func fail(_ next: VaultError?) { problem.withLock { $0 = next } }
-
-    func open() throws(VaultError) -> (any ItemStore, StoreLifetime) {
-        opened.withLock { $0 += 1 }
-        if let problem = problem.withLock({ $0 }) { throw problem }
-        return (store, .outlivesTheProgram)
-    }
-}
 
 @Suite struct PlaceTests {
     @Test func aFolderKeepsTextAndBytesForTheNextStart() async throws {
@@ -75,26 +58,56 @@ private final class Machine: StoreProvider {
         }
     }
 
-    @Test func aMachineIsOpenedAtTheFirstUseAndUntilItWorks() async throws {
+    @Test func aKeychainIsReadAtTheFirstUseAndItsRuleIsAppliedOnce() async throws {
         try await withFolder { folder async throws in
-            let machine = Machine(folder)
-            machine.fail(.locked("test"))
-            let vault = VaultPlace(.machine(machine)).vault(owning: ["test"])
-            #expect(machine.opened.withLock { $0 } == 0)
+            let store = MemoryStore()
+            store.become(.locked)
+            let vault = VaultPlace(.outliving(store, folder: folder)).vault(owning: ["test"])
+            // The rule reads the mark that the installation left in the store.
+            let mark = try item("test", "countersign.installation")
+            #expect(store.reads(of: mark) == 0)
             #expect(kind(await vault.text(try item("a"))) == "locked")
-            machine.fail(nil)
+            store.become(.open)
             #expect(kind(await vault.text(try item("a"))) == "absent")
+            let reads = store.reads(of: mark)
+            #expect(reads >= 2)
             try await vault.setText("x", at: try item("a"))
-            #expect(machine.opened.withLock { $0 } == 2)
+            #expect(store.reads(of: mark) == reads)
         }
     }
+
+    #if os(Linux)
+        /// A file under a passphrase, which is asked for at the first use, and opens nothing if it is another.
+        @Test func aPassphraseIsAskedForAtTheFirstUse() async throws {
+            try await withFolder { folder async throws in
+                let asked = Mutex(0)
+                func vault(_ passphrase: String?) -> Vault {
+                    Vault(
+                        .platform(folder: "\(folder)/made") {
+                            asked.withLock { $0 += 1 }
+                            return passphrase
+                        })
+                }
+                let right = vault("right")
+                #expect(asked.withLock { $0 } == 0)
+                try await right.setText("held", at: try item("a"))
+                #expect(asked.withLock { $0 } > 0)
+                #expect(try await vault("right").text(try item("a")).get() == "held")
+                for other in ["wrong", nil] {
+                    #expect(kind(await vault(other).text(try item("a"))) == "locked")
+                }
+                // Its key is not beside it.
+                #expect(kind(await Vault(.platform(folder: "\(folder)/made")).text(try item("a"))) == "failed")
+            }
+        }
+    #endif
 
     @Test(arguments: [(ReinstallRule.keep, "value"), (.forget, "absent")]) func aProgramInstalledAgain(
         _ rule: ReinstallRule, _ expected: String
     ) async throws {
         try await withFolder { folder async throws in
-            let machine = Machine("\(folder)/data")
-            let place = VaultPlace(.machine(machine)).afterReinstall(rule, services: ["extra"])
+            let place = VaultPlace(.outliving(MemoryStore(), folder: "\(folder)/data"))
+                .afterReinstall(rule, services: ["extra"])
             let vault = place.vault(owning: ["test"])
             for service in ["test", "extra", "another app"] {
                 try await vault.setText("held", at: try item("a", service))
@@ -112,14 +125,14 @@ private final class Machine: StoreProvider {
     /// What may be an earlier owner's is not shown, nor forgotten, until it can be told.
     @Test func anUndecidedReinstallationIsLocked() async throws {
         try await withFolder { folder async throws in
-            let machine = Machine("\(folder)/data")
-            let place = VaultPlace(.machine(machine))
+            let store = MemoryStore()
+            let place = VaultPlace(.outliving(store, folder: "\(folder)/data"))
             try await place.vault(owning: ["test"]).setText("held", at: try item("a"))
             try FileManager.default.removeItem(atPath: "\(folder)/data")
-            machine.store.become(.locked)
+            store.become(.locked)
             let vault = place.vault(owning: ["test"])
             #expect(kind(await vault.text(try item("a"))) == "locked")
-            machine.store.become(.open)
+            store.become(.open)
             #expect(kind(await vault.text(try item("a"))) == "absent")
         }
     }

@@ -20,9 +20,9 @@ private struct Password: PasswordCheck {
     }
 }
 
-/// A TPM, as far as a caller can tell: it opens what it sealed, until it is cleared.
-private final class Chip: KeyGuard {
-    let kind = KeyGuardKind.tpm
+/// A guard for the key that a finger opens: it opens what it sealed, until it is cleared.
+private final class Guard: KeyGuard {
+    let kind = KeyGuardKind.keyFile
     private let key = Mutex<Secret?>(nil)
 
     func clear() { key.withLock { $0 = nil } }
@@ -53,26 +53,26 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
         #expect(LocalAuthenticationCode.step(code) == step)
     }
 
-    enum Machine: String, CaseIterable { case tpm, clearedTPM, noTPM }
+    enum Machine: String, CaseIterable { case guarded, clearedGuard, noGuard }
 
     private func outcome(
         _ machine: Machine, _ finger: FingerprintVerdict?, _ password: String?, typed: String?
     ) throws -> String {
         try withFolder { folder throws in
             let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder))
-            let chip = Chip()
-            let tpm: (any KeyGuard)? = machine == .noTPM ? nil : chip
+            let clearable = Guard()
+            let keyGuard: (any KeyGuard)? = machine == .noGuard ? nil : clearable
             let name = try item("anna")
             let binder = PresenceSecretStore(
-                vault, fingerprint: nil, password: Password(right: "right"), tpm: tpm,
-                cost: .init(memory: 64, passes: 1))
+                vault, fingerprint: nil, password: Password(right: "right"),
+                fingerprintGuard: keyGuard, cost: .init(memory: 64, passes: 1))
             let right: @Sendable () -> Secret? = { Secret(copying: Array("right".utf8).span) }
             let bound = try binder.bind(secret("root"), to: name, ask: right)
             #expect(step(bound) == nil)
-            if machine == .clearedTPM { chip.clear() }
+            if machine == .clearedGuard { clearable.clear() }
             let presence = PresenceSecretStore(
                 vault, fingerprint: finger.map { Finger(verdict: $0) }, password: Password(right: password),
-                tpm: tpm,
+                fingerprintGuard: keyGuard,
                 cost: .init(memory: 64, passes: 1))
             let answered = typed.map { secret($0) }
             let ask: @Sendable () -> Secret? = { answered }
@@ -85,21 +85,21 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
 
     @Test func theSecretComesOutForWhoIsThereAndForNobodyElse() throws {
         let table: [(Machine, FingerprintVerdict?, password: String?, typed: String?, expected: String)] = [
-            (.tpm, .match, nil, nil, "root"),
-            (.tpm, .noMatch, "right", "right", "retry"),
-            (.tpm, .unavailable("no reader"), "right", "right", "root"),
-            (.tpm, .unavailable("no reader"), "right", "wrong", "retry"),
-            (.tpm, .unavailable("no reader"), "right", nil, "loginPage"),
-            (.tpm, .unavailable("no reader"), nil, "right", "loginPage"),
-            (.tpm, nil, "right", "right", "root"),
-            // A finger alone opens nothing where no TPM holds the key.
-            (.noTPM, .match, "right", nil, "loginPage"),
-            (.noTPM, .match, nil, nil, "loginPage"),
-            (.noTPM, .match, "right", "right", "root"),
-            (.clearedTPM, .match, "right", nil, "loginPage"),
-            (.clearedTPM, .match, "right", "right", "root"),
+            (.guarded, .match, nil, nil, "root"),
+            (.guarded, .noMatch, "right", "right", "retry"),
+            (.guarded, .unavailable("no reader"), "right", "right", "root"),
+            (.guarded, .unavailable("no reader"), "right", "wrong", "retry"),
+            (.guarded, .unavailable("no reader"), "right", nil, "loginPage"),
+            (.guarded, .unavailable("no reader"), nil, "right", "loginPage"),
+            (.guarded, nil, "right", "right", "root"),
+            // A finger alone opens nothing where no guard has the key.
+            (.noGuard, .match, "right", nil, "loginPage"),
+            (.noGuard, .match, nil, nil, "loginPage"),
+            (.noGuard, .match, "right", "right", "root"),
+            (.clearedGuard, .match, "right", nil, "loginPage"),
+            (.clearedGuard, .match, "right", "right", "root"),
             // The machine takes another password now; the key does not.
-            (.noTPM, nil, "changed", "changed", "loginPage"),
+            (.noGuard, nil, "changed", "changed", "loginPage"),
         ]
         for (machine, finger, password, typed, expected) in table {
             let found = try outcome(machine, finger, password, typed: typed)
@@ -121,7 +121,7 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
             let answered = typed.map { secret($0) }
             let ask: @Sendable () -> Secret? = { answered }
             let presence = PresenceSecretStore(
-                vault, fingerprint: nil, password: Password(right: password), tpm: nil)
+                vault, fingerprint: nil, password: Password(right: password), fingerprintGuard: nil)
             let bound = try presence.bind(secret("root"), to: item("a"), ask: ask)
             #expect(step(bound) == expected)
             #expect(try kind(vault.read(item("a"))) == "absent")
@@ -129,7 +129,7 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
     }
 
     @Test func aBoxBelongsToItsName() throws {
-        let box = try PresenceSealedSecret(secret("root"), for: item("a"), password: cheap("x"), tpm: nil)
+        let box = try PresenceSealedSecret(secret("root"), for: item("a"), password: cheap("x"), fingerprint: nil)
         let key = try cheap("x").open(box.underPassword)
         #expect(try text(PresenceSealedSecret(box.bytes, for: item("a"))?.open(key)) == "root")
         #expect(try PresenceSealedSecret(box.bytes, for: item("b"))?.open(key) == nil)
@@ -150,7 +150,7 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
             let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder.path))
             let presence = UserPresence(
                 MachinePresence(
-                    fingerprint: nil, check: Password(right: "right"), tpm: nil,
+                    fingerprint: nil, check: Password(right: "right"), fingerprintGuard: nil,
                     cost: .init(memory: 64, passes: 1)
                 ) { reason in
                     await Task.yield()

@@ -107,12 +107,26 @@ import Testing
 
     @Test func anotherGuardsFileIsNotAbsent() throws {
         struct Other: KeyGuard {
-            let kind = KeyGuardKind.tpm
+            let kind = KeyGuardKind.keyFile
             func seal(_ key: Secret) throws(VaultError) -> [UInt8] { throw .failed("test") }
             func open(_ sealed: [UInt8]) throws(VaultError) -> Secret { throw .failed("test") }
         }
         try withFile("right") { path, _ throws in
             #expect(try kind(SealedFile(path, guardedBy: Other()).find(item("a"))) == "failed")
+        }
+    }
+
+    /// Earlier versions sealed files under a TPM (1) and systemd-creds (2).
+    @Test(arguments: [1, 2, 5] as [UInt8]) func aFileOfAnUnknownGuardIsNotAbsent(_ number: UInt8) throws {
+        try withFile("right") { path, file throws in
+            var whole = try bytes(path)
+            whole[4] = number
+            try write(whole, path)
+            guard case .failed(let detail) = try file.find(item("a")) else {
+                Issue.record("was read")
+                return
+            }
+            #expect(detail.contains("key guard that this version does not have: number \(number)"))
         }
     }
 

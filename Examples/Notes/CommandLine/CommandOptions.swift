@@ -41,8 +41,7 @@ struct CommandOptions {
 
           --settings FILE  the server's URL, keys and pins (default .countersign/demo/Notes.json)
           --vault FOLDER   keeps the session in this folder; a copy of the folder is enough to use it
-                           (default: the machine's keyring, or a file that is sealed by its TPM, systemd-creds
-                           or a passphrase)
+                           (default: a file that is sealed under a passphrase)
           --device NAME    how this device is listed among the account's sessions (default `notes`)
           --lock           after a start, asks for the password of your account on this machine
           --json           prints each state as a line of JSON

@@ -27,16 +27,11 @@
 
 typedef struct _GCancellable GCancellable;
 typedef struct _GDBusConnection GDBusConnection;
-typedef struct _GDBusProxy GDBusProxy;
 typedef struct _GError GError;
-typedef struct _GHashTable GHashTable;
-typedef struct _GList GList;
 typedef struct _GMainContext GMainContext;
 typedef struct _GVariant GVariant;
 typedef struct _GVariantType GVariantType;
 
-typedef unsigned (*GHashFunc)(const void *key);
-typedef int (*GEqualFunc)(const void *a, const void *b);
 typedef void (*GDestroyNotify)(void *data);
 
 // Errors. Source: glib/gerror.h.
@@ -49,30 +44,9 @@ CS_FIELD(_GError, domain)
 CS_FIELD(_GError, code)
 CS_FIELD(_GError, message)
 void g_error_free(GError *error);
-int g_error_matches(const GError *error, unsigned domain, int code);
 
-// Memory and containers. Source: glib/gmem.h, gstrfuncs.h, glist.h, ghash.h; gobject/gobject.h. A name in
-// brackets is a macro in some releases.
-void (g_free)(void *memory);
-char *(g_strdup)(const char *text);
+// Objects. Source: gobject/gobject.h. The name is in brackets because it is a macro in some releases.
 void (g_object_unref)(void *object);
-
-CS_STRUCT(_GList) {
-    void *data;
-    GList *next;
-    GList *prev;
-};
-CS_FIELD(_GList, data)
-CS_FIELD(_GList, next)
-void g_list_free(GList *list);
-
-unsigned (g_str_hash)(const void *text);
-int (g_str_equal)(const void *a, const void *b);
-GHashTable *g_hash_table_new_full(
-    GHashFunc hash, GEqualFunc equal, GDestroyNotify free_key, GDestroyNotify free_value);
-int g_hash_table_insert(GHashTable *table, void *key, void *value);
-void *g_hash_table_lookup(GHashTable *table, const void *key);
-void g_hash_table_unref(GHashTable *table);
 
 // Variants. Source: glib/gvariant.h.
 GVariant *g_variant_new_string(const char *text);
@@ -91,7 +65,7 @@ void g_main_context_pop_thread_default(GMainContext *context);
 int g_main_context_iteration(GMainContext *context, int may_block);
 void g_main_context_unref(GMainContext *context);
 
-// D-Bus. Source: gio/gioenums.h, gdbusconnection.h, gdbusproxy.h.
+// D-Bus. Source: gio/gioenums.h, gdbusconnection.h.
 CS_CONSTANT(int, G_BUS_TYPE_SYSTEM, 1)
 CS_CONSTANT(unsigned, G_DBUS_CALL_FLAGS_NONE, 0)
 CS_CONSTANT(unsigned, G_DBUS_SIGNAL_FLAGS_NONE, 0)
@@ -109,16 +83,12 @@ unsigned g_dbus_connection_signal_subscribe(
     const char *path, const char *first_argument, unsigned flags, GDBusSignalCallback callback, void *data,
     GDestroyNotify free_data);
 void g_dbus_connection_signal_unsubscribe(GDBusConnection *connection, unsigned subscription);
-GDBusConnection *g_dbus_proxy_get_connection(GDBusProxy *proxy);
 
 #define CS_GIO(F)                                                                                              \
     F(g_bus_get_sync) F(g_dbus_connection_call_sync) F(g_dbus_connection_set_exit_on_close)                    \
-    F(g_dbus_connection_signal_subscribe) F(g_dbus_connection_signal_unsubscribe)                              \
-    F(g_dbus_proxy_get_connection) F(g_error_free) F(g_error_matches) F(g_free) F(g_hash_table_insert)         \
-    F(g_hash_table_lookup) F(g_hash_table_new_full) F(g_hash_table_unref) F(g_list_free)                       \
+    F(g_dbus_connection_signal_subscribe) F(g_dbus_connection_signal_unsubscribe) F(g_error_free)              \
     F(g_main_context_iteration) F(g_main_context_new) F(g_main_context_pop_thread_default)                     \
-    F(g_main_context_push_thread_default) F(g_main_context_unref) F(g_object_unref) F(g_str_equal)             \
-    F(g_str_hash) F(g_strdup) F(g_variant_get_boolean) F(g_variant_get_child_value) F(g_variant_get_string)    \
-    F(g_variant_get_type_string) F(g_variant_n_children) F(g_variant_new_string) F(g_variant_new_tuple)        \
-    F(g_variant_unref)
+    F(g_main_context_push_thread_default) F(g_main_context_unref) F(g_object_unref) F(g_variant_get_boolean)   \
+    F(g_variant_get_child_value) F(g_variant_get_string) F(g_variant_get_type_string)                          \
+    F(g_variant_n_children) F(g_variant_new_string) F(g_variant_new_tuple) F(g_variant_unref)
 CS_FUNCTIONS(cs_gio_functions, CS_GIO)

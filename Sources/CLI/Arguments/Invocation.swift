@@ -120,8 +120,7 @@ struct Environment: Sendable {
             Setting.all.map(\.variable) + ServiceManager.variables + [
                 MasterKeySource.variable, "CREDENTIALS_DIRECTORY", "COUNTERSIGN_CONFIG",
                 "COUNTERSIGN_PROFILE",
-                "COUNTERSIGN_SECRET", DeviceKeyChoice.tpmVariable, VaultPassphrase.variable, "HOME",
-                "NO_COLOR", "PATH",
+                "COUNTERSIGN_SECRET", VaultPassphrase.variable, "HOME", "NO_COLOR", "PATH",
                 "XDG_CONFIG_HOME",
             ]
         var variables: [String: String] = [:]

@@ -5,7 +5,6 @@ import CountersignSeal
 import CountersignServer
 import CountersignTransport
 import CountersignTrust
-import CountersignVault
 import CountersignWire
 
 /// The client's settings for one server: its address, its trust, and the key of the app version that the
@@ -37,9 +36,6 @@ package struct Profile: Sendable {
     var prefix: String?
     var bearerSecrets = Installation.BearerSecrets.onlyToThePinnedCertificate
     var vault = ProfileVault.Kind.file
-    var deviceKeys = DeviceKeyChoice.auto
-    /// Random: tells this profile's items from others' in a place that they share.
-    var vaultID = Hex.encode(SystemRandom().bytes(8).span)
 
     package init(url: String, keyID: KeyID, scheme: SchemeName) {
         (self.url, self.keyID, self.scheme) = (url, keyID, scheme)
@@ -58,8 +54,7 @@ extension Profile {
             "next_authority_key": .optional(nextAuthorityKey.map { Base64.encode($0.span, as: .url) }),
             "app": .optional(app), "prefix": .optional(prefix),
             "bearer_secrets_to_any_certificate": .bool(bearerSecrets == .toAnyCertificateThatVerifies),
-            "device_keys": .string(deviceKeys.rawValue), "vault": .string(vault.rawValue),
-            "vault_id": .string(vaultID),
+            "vault": .string(vault.rawValue),
         ]
     }
 
@@ -116,10 +111,14 @@ extension Profile {
             bearerSecrets = .toAnyCertificateThatVerifies
         }
         if let text = document.root["vault"]?.string { vault = try Profile.vault(text, at: "\(path): vault") }
-        if let text = document.root["device_keys"]?.string {
-            deviceKeys = try DeviceKeyChoice(text, at: "\(path): device_keys")
+        // Written by versions that used a TPM. Keys in software would not be what this profile demands.
+        if document.root["device_keys"]?.string == "hardware" {
+            throw OperationalError(
+                .failed,
+                message:
+                    "\(path): device_keys: this version makes keys in software only; remove `device_keys` "
+                    + "to permit that")
         }
-        if let text = document.root["vault_id"]?.string { vaultID = text }
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
         if let text = document.root["next_authority_key"]?.string {
             nextAuthorityKey = try Profile.authorityKey(text)
@@ -166,44 +165,6 @@ extension Profile {
                     "the authority key: expected 43 characters of base64url, as `release add` prints them")
         }
         return key
-    }
-}
-
-/// What makes and uses the keys of a profile's device.
-enum DeviceKeyChoice: String, Sendable, CaseIterable {
-    /// Hardware where there is any.
-    case auto
-    case hardware
-    case software
-
-    /// The TCTI of a TPM other than the kernel's resource manager: a simulator, or another device file.
-    static let tpmVariable = "COUNTERSIGN_TPM"
-
-    init(_ text: String, at place: String) throws(OperationalError) {
-        guard let choice = DeviceKeyChoice(rawValue: text) else {
-            let names = DeviceKeyChoice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw OperationalError(.usage, message: "\(place) `\(text)`: expected one of \(names)")
-        }
-        self = choice
-    }
-
-    var storage: CountersignOptions.DeviceKeyStorage {
-        switch self {
-        case .auto: .hardwareWhereThereIsOne
-        case .hardware: .hardwareOnly
-        case .software: .softwareOnly
-        }
-    }
-}
-
-extension CountersignOptions {
-    mutating func use(_ choice: DeviceKeyChoice, environment: Environment) {
-        deviceKeyStorage = choice.storage
-        #if os(Linux)
-            if let device = environment[DeviceKeyChoice.tpmVariable], !device.isEmpty {
-                deviceKeyHardware = TPMKeys(device: device)
-            }
-        #endif
     }
 }
 

@@ -36,8 +36,6 @@ struct ProfileFolder: Sendable {
     var vault: String { "\(path)/vault" }
     /// What seals it, where that is not a passphrase.
     var vaultKey: String { "\(path)/vault.key" }
-    /// Which of the machine's places was chosen, and what lies in the folder for it.
-    var platformVault: String { "\(path)/platform" }
 
     /// Nil where there is none yet.
     func profile() throws(OperationalError) -> Profile? {

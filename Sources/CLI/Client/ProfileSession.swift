@@ -12,8 +12,6 @@ struct ProfileSession: Sendable {
     let profile: Profile
     let origin: Origin
     let client: CountersignClient
-    /// What the vault is, for people.
-    let backEnd: String
 
     /// How long a command waits for the server to be told of sign-outs; what it is not told stays in the
     /// vault.
@@ -55,11 +53,9 @@ struct ProfileSession: Sendable {
         self.profile = profile
         (origin, _) = try Origin.split(profile.url)
         let vault = try ProfileVault(profile, folder: folder, run: run)
-        backEnd = vault.backEnd
         var options = try profile.options(for: origin)
         if let device { options.device = device }
         options.passwordLogin = passwordLogin
-        options.use(profile.deviceKeys, environment: run.environment)
         let trust = try profile.trust(for: origin)
         do {
             client = try CountersignClient(

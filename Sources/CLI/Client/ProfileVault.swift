@@ -7,19 +7,14 @@ import Glibc
 /// Where a profile keeps its login.
 struct ProfileVault: Sendable {
     enum Kind: String, Sendable, CaseIterable {
-        /// A sealed file in the profile's folder, with its key beside it. What one gets unasked: it opens at
-        /// once, over ssh and at night, where a keyring is closed and a TPM takes its time.
+        /// A sealed file in the profile's folder, with its key beside it. The default, because it opens
+        /// without a person, over ssh and in unattended scripts.
         case file
-        /// The machine's own: the Secret Service, else a file that the TPM or systemd-creds opens; chosen
-        /// once.
-        case platform
         /// A sealed file under a passphrase, which is asked for.
         case passphrase
     }
 
     let vault: Vault
-    /// What it has come to: `file`, `passphrase`, `secret-service`, `tpm` or `systemd-creds`.
-    let backEnd: String
 
     /// Asks for a passphrase where it takes one: now, because later a lock may be held.
     init(_ profile: Profile, folder: ProfileFolder, run: Invocation) throws(OperationalError) {
@@ -27,37 +22,19 @@ struct ProfileVault: Sendable {
         case .file:
             try LegacyProfileVault(folder: folder).migrate(
                 to: ProfileSession.itemName(of: profile, at: Origin.split(profile.url).origin))
-            self.init(
-                SealedFile(folder.vault, guardedBy: KeyFileGuard(folder.vaultKey)), folder: folder,
-                backEnd: profile.vault.rawValue)
+            self.init(folder: folder, guardedBy: KeyFileGuard(folder.vaultKey))
         case .passphrase:
             try self.init(passphrase: VaultPassphrase(run: run).read(), folder: folder)
-        case .platform:
-            let platform = try ProfileVault.platform(folder)
-            let store =
-                platform.backEnd == .secretService
-                ? ProfileItemStore(platform.store, profile: profile.vaultID) : platform.store
-            self.init(store, folder: folder, backEnd: platform.backEnd.rawValue)
         }
     }
 
     init(passphrase: Secret, folder: ProfileFolder) {
-        self.init(
-            SealedFile(folder.vault, guardedBy: PassphraseGuard { passphrase }), folder: folder,
-            backEnd: Kind.passphrase.rawValue)
+        self.init(folder: folder, guardedBy: PassphraseGuard { passphrase })
     }
 
-    private init(_ store: any ItemStore, folder: ProfileFolder, backEnd: String) {
-        vault = Vault(store, locks: VaultLocks(folder: folder.path))
-        self.backEnd = backEnd
-    }
-
-    private static func platform(_ folder: ProfileFolder) throws(OperationalError) -> PlatformVault {
-        do {
-            return try PlatformVault(folder: folder.platformVault)
-        } catch {
-            throw operationalError(for: error)
-        }
+    private init(folder: ProfileFolder, guardedBy keyGuard: any KeyGuard) {
+        vault = Vault(
+            SealedFile(folder.vault, guardedBy: keyGuard), locks: VaultLocks(folder: folder.path))
     }
 
     /// Checks that the vault stores a value and returns it, so that a fault shows before a user signs in.
@@ -81,43 +58,6 @@ struct ProfileVault: Sendable {
         case .changed:
             OperationalError(.failed, message: "the profile's vault: another command wrote to it; try again")
         }
-    }
-}
-
-/// A profile's items in a keyring that all of its owner's profiles share: the names of others' are not seen.
-struct ProfileItemStore: ItemStore {
-    private let inner: any ItemStore
-    private let mark: String
-
-    /// `profile` tells it from all others.
-    init(_ inner: any ItemStore, profile: String) {
-        self.inner = inner
-        mark = " of profile \(profile)"
-    }
-
-    func find(_ name: ItemName) -> VaultReadResult<Secret> {
-        do {
-            return inner.find(try marked(name))
-        } catch {
-            return VaultReadResult(error)
-        }
-    }
-
-    func names() throws(VaultError) -> [ItemName] {
-        var own: [ItemName] = []
-        for name in try inner.names() where name.account.hasSuffix(mark) {
-            own.append(
-                try ItemName(service: name.service, account: String(name.account.dropLast(mark.count))))
-        }
-        return own
-    }
-
-    func put(_ bytes: Secret, at name: ItemName) throws(VaultError) { try inner.put(bytes, at: marked(name)) }
-
-    func remove(_ name: ItemName) throws(VaultError) { try inner.remove(marked(name)) }
-
-    private func marked(_ name: ItemName) throws(VaultError) -> ItemName {
-        try ItemName(service: name.service, account: name.account + mark)
     }
 }
 

@@ -40,14 +40,7 @@ extension Command {
             ),
             .value(
                 "vault", placeholder: "KIND",
-                meaning:
-                    "where the session is stored: file, platform or passphrase (default: file, or "
-                    + "as it was)"
-            ),
-            .value(
-                "device-keys", placeholder: "KIND",
-                meaning:
-                    "what has this machine's keys: auto, hardware or software (default: auto, or as it was)"),
+                meaning: "where the session is stored: file or passphrase (default: file, or as it was)"),
             .scheme(meaning: "how to sign (default: message-signatures)"),
             .value("platform", placeholder: "NAME", meaning: "form-md5: the app's platform"),
             .value("version", placeholder: "V", meaning: "form-md5: the app's version"),
@@ -62,17 +55,9 @@ extension Command {
             written with a `/`. The command replaces a profile of that name and keeps its session; to change
             --vault, sign out first.
 
-            --vault file: sealed, with the key beside it; for scripts, and for machines that have nothing \
-            better. platform: the Secret
-            Service, else a file that the TPM or systemd-creds opens, whichever is there first. passphrase: \
-            asked for by every command,
-            or given in \(VaultPassphrase.variable).
-
-            --device-keys auto: the TPM, where there is one that you may open \
-            (\(DeviceKeyChoice.tpmVariable), a TCTI,
-            names another than /dev/tpmrm0), else software; hardware: the TPM, or no login; software: never \
-            the TPM. It counts
-            from the next login on.
+            --vault file: sealed, with the key beside it; for scripts. passphrase: asked for by every command, \
+            or given in
+            \(VaultPassphrase.variable).
 
             \(KeyText.explanation)
             """
@@ -97,44 +82,30 @@ extension Command {
             throw OperationalError(
                 .usage, message: "\(given.place): a public key does not sign; expected the private one")
         }
-        let vault = try chooseVault(of: &profile, name: name, folder: folder, run: run)
+        try chooseVault(of: &profile, name: name, folder: folder, run: run)
         try folder.write(profile, secret: given.text)
         let json: JSONValue = [
             "profile": .string(name), "folder": .string(folder.path), "settings": profile.json,
         ]
-        try run.print(json) {
-            let kept = profile.vault == .platform ? "; the session is stored by \(vault.backEnd)" : ""
-            return "profile \(name) is in \(folder.path)\(kept)"
-        }
+        try run.print(json) { "profile \(name) is in \(folder.path)" }
         return .success
     }
 
-    /// As asked for, else as it was. One that is new is tried out, and a passphrase asked for, now.
+    /// As asked for, else as it was. A new passphrase is asked for and tried out now.
     private static func chooseVault(
         of profile: inout Profile, name: String, folder: ProfileFolder, run: Invocation
-    ) throws(OperationalError) -> ProfileVault {
+    ) throws(OperationalError) {
         let wanted = try run.arguments.value("vault").map { (text) throws(OperationalError) in
             try Profile.vault(text, at: "--vault")
         }
         let earlier = try folder.profile()
-        if let earlier {
-            (profile.vault, profile.vaultID) = (wanted ?? earlier.vault, earlier.vaultID)
-            if run.arguments.value("device-keys") == nil { profile.deviceKeys = earlier.deviceKeys }
-        }
-        if let wanted { profile.vault = wanted }
+        profile.vault = wanted ?? earlier?.vault ?? .file
         if let earlier, earlier.vault != profile.vault {
             try discardVault(of: earlier, name: name, folder: folder, run: run)
         }
         try folder.make()
-        guard access(folder.vault, F_OK) != 0 else {
-            return try ProfileVault(profile, folder: folder, run: run)
-        }
-        let vault =
-            profile.vault == .passphrase
-            ? ProfileVault(passphrase: try VaultPassphrase(run: run).readNew(), folder: folder)
-            : try ProfileVault(profile, folder: folder, run: run)
-        if profile.vault != .file { try vault.verifyUsable() }
-        return vault
+        guard profile.vault == .passphrase, access(folder.vault, F_OK) != 0 else { return }
+        try ProfileVault(passphrase: VaultPassphrase(run: run).readNew(), folder: folder).verifyUsable()
     }
 
     /// What is left of a vault that another takes the place of: a device's keys, which the next login makes
@@ -173,9 +144,6 @@ extension Command {
         }
         profile.nextAuthorityKey = try run.nextAuthorityKey()
         profile.app = run.arguments.value("app")
-        if let text = run.arguments.value("device-keys") {
-            profile.deviceKeys = try DeviceKeyChoice(text, at: "--device-keys")
-        }
         if run.arguments.has("bearer-secrets-to-any-certificate") {
             profile.bearerSecrets = .toAnyCertificateThatVerifies
         }

@@ -68,7 +68,7 @@ extension Command {
         let json: JSONValue = [
             "profile": .string(session.name), "signed_in": false, "reason": .optional(ended?.reason),
             "at": ended?.at.map { .integer($0) } ?? .null, "by": .optional(ended?.by),
-            "vault": .string(session.backEnd),
+            "vault": .string(session.profile.vault.rawValue),
         ]
         try run.print(json) {
             guard let ended else { return "no account is signed in" }
@@ -86,7 +86,7 @@ extension Command {
         var members = login.members(profile: session.name, keys: state.keys)
         members += [
             ("url", .string(session.profile.url)), ("clock_offset", .integer(clockOffset)),
-            ("vault", .string(session.backEnd)),
+            ("vault", .string(session.profile.vault.rawValue)),
         ]
         members.append(("server", current.map { $0.json } ?? .null))
         try run.print(.object(members)) {
@@ -95,7 +95,8 @@ extension Command {
                 ("on", "\(login.deviceName) (\(login.deviceClass.rawValue))"),
                 ("session", login.id.description),
                 ("token until", TimeText.text(current?.expires ?? login.expires)),
-                ("idle until", TimeText.text(current?.idle ?? login.idle)), ("kept in", session.backEnd),
+                ("idle until", TimeText.text(current?.idle ?? login.idle)),
+                ("kept in", session.profile.vault.rawValue),
             ]
             if case .device = login.session, let storage = state.keys?.storage {
                 rows.append(("device keys", storage.rawValue))

@@ -68,7 +68,7 @@ final class ClientCore: Sendable {
         names.next(method, path: path)
     }
 
-    /// Reads the vault if that was not done: it may wait for a disk, a keyring or a user, so it runs on a
+    /// Reads the vault if that was not done: it may wait for a disk, a keychain or a user, so it runs on a
     /// thread of its own.
     func open() async throws(CountersignError) {
         guard !isOpen.with({ $0 }) else { return }

@@ -109,7 +109,7 @@ struct LegacyComposition {
     }
 }
 
-/// A legacy client's place in the vault, for operations that block a thread for long: a keyring opens when
+/// A legacy client's place in the vault, for operations that block a thread for long: a vault opens when
 /// the user has typed a passphrase, and the threads that run tasks are few.
 final class LegacyVault: Sendable {
     private let vault: SwitchableVault

@@ -89,11 +89,10 @@ public struct CountersignOptions: Sendable {
     /// keys that it has. The login tells the server which storage was used
     /// (``CountersignClient/Session/keyStorage``).
     public enum DeviceKeyStorage: Sendable, Hashable {
-        /// The Secure Enclave on Apple's platforms, a TPM 2.0 that this process may open (`/dev/tpmrm0`) on
-        /// Linux: a copy of the vault is of no use on another device. Software on a device without such
-        /// hardware, or if it does not work. A build for Linux without the package's trait `TPM` has none.
+        /// The Secure Enclave on Apple's platforms: a copy of the vault is of no use on another device.
+        /// Software on a device without it, as on Linux, or if it does not work.
         case hardwareWhereThereIsOne
-        /// Hardware; without it a login throws ``CountersignError/deviceKeyUnavailable(_:)``.
+        /// Hardware; without it, as on Linux, a login throws ``CountersignError/deviceKeyUnavailable(_:)``.
         case hardwareOnly
         /// Software: a party that copies the vault and opens it has the keys.
         case softwareOnly
@@ -158,7 +157,7 @@ public struct CountersignOptions: Sendable {
     public var deviceKey = DeviceKey.kept
     /// What makes and uses the device's keys.
     public var deviceKeyStorage = DeviceKeyStorage.hardwareWhereThereIsOne
-    /// The hardware to use; nil for none. For tools that name theirs, and for tests.
+    /// The hardware to use; nil for none. Tests replace it.
     package var deviceKeyHardware = DeviceKeyHardware.ofThisMachine
     /// Whether the user must confirm their presence after a silent login.
     public var gate = Gate.atLaunch

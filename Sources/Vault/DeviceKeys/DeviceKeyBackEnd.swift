@@ -1,9 +1,8 @@
 import CountersignSeal
 
-/// A place where a device's key pairs on P-256 are made and used: the program itself, a TPM or a Secure
-/// Enclave.
+/// A place where a device's key pairs on P-256 are made and used: the program itself or a Secure Enclave.
 ///
-/// Calls block their thread: a TPM takes up to some seconds.
+/// Calls block their thread: hardware takes up to some seconds.
 package protocol DeviceKeyBackEnd: Sendable {
     var storage: KeyStorage { get }
 
@@ -65,16 +64,19 @@ package enum DeviceKeyError: Error, Sendable, Equatable {
     case badPoint
 }
 
-/// What this machine has for device keys besides software. Twins in Platform/ say.
+/// What this device has for device keys besides software.
 package enum DeviceKeyHardware {
-    /// Why none is used where none is given: for people.
-    package static var absence: String {
-        #if os(Linux) && !TPM
-            PackageTrait.tpm.absence
+    /// The Secure Enclave; nil on a device without one, as on every Linux machine.
+    package static var ofThisMachine: (any DeviceKeyBackEnd)? {
+        #if canImport(Security)
+            SecureEnclaveKeys.ofThisMachine
         #else
-            "this device has none that is open to this program"
+            nil
         #endif
     }
+
+    /// Why none is used where none is given: for people.
+    package static let absence = "this device has none that is open to this program"
 }
 
 extension DeviceKeyError {

@@ -1,4 +1,4 @@
-#if os(Linux) && Presence
+#if os(Linux)
     import CGIO
     import Glibc
 
@@ -55,8 +55,7 @@
         }
     }
 
-    /// Calls to one service on D-Bus's system bus, and its signals, by GLib's D-Bus, which libsecret uses
-    /// too.
+    /// Calls to one service on D-Bus's system bus, and its signals, by GLib's D-Bus.
     final class SystemBus {
         private let gio: GIOLibrary
         private let connection: OpaquePointer
@@ -68,7 +67,7 @@
             self.service = service
             var error: UnsafeMutablePointer<GError>?
             guard let connection = gio.g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, &error) else {
-                throw gio.vaultError("D-Bus", "no system bus", cause: error)
+                throw gio.vaultError("no system bus", cause: error)
             }
             self.connection = connection
             gio.g_dbus_connection_set_exit_on_close(connection, 0)
@@ -111,7 +110,7 @@
             let answer = gio.g_dbus_connection_call_sync(
                 connection, service, path, interface, method, tuple, nil, G_DBUS_CALL_FLAGS_NONE, 10_000, nil,
                 &error)
-            guard let answer else { throw gio.vaultError("D-Bus", method, cause: error) }
+            guard let answer else { throw gio.vaultError(method, cause: error) }
             return answer
         }
     }

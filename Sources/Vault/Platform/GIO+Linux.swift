@@ -1,4 +1,4 @@
-#if os(Linux) && (SecretService || Presence)
+#if os(Linux)
     import CGIO
 
     /// GLib with GObject and GIO.
@@ -14,13 +14,11 @@
             ).get()
         }
 
-        /// Takes the error. `service` is what failed, and `what` the call, for people.
-        func vaultError(
-            _ service: String, _ what: String, cause error: UnsafeMutablePointer<GError>?
-        ) -> VaultError {
-            guard let error else { return .failed("\(service): \(what)") }
+        /// Takes the error. `what` is the call that failed, for people.
+        func vaultError(_ what: String, cause error: UnsafeMutablePointer<GError>?) -> VaultError {
+            guard let error else { return .failed("D-Bus: \(what)") }
             defer { self.g_error_free(error) }
-            return .failed("\(service): \(what): \(String(cString: error.pointee.message))")
+            return .failed("D-Bus: \(what): \(String(cString: error.pointee.message))")
         }
     }
 #endif

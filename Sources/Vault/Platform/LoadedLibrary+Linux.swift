@@ -1,4 +1,4 @@
-#if os(Linux) && (SecretService || TPM || Presence)
+#if os(Linux)
     import CountersignSeal
     import Glibc
 

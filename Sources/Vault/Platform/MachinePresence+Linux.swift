@@ -6,7 +6,7 @@
     package struct MachinePresence: PresenceProvider {
         private let fingerprint: (any FingerprintReader)?
         private let check: any PasswordCheck
-        private let tpm: (any KeyGuard)?
+        private let fingerprintGuard: (any KeyGuard)?
         private let cost: PassphraseGuard.Cost
         private let patience: Duration
         private let password: @Sendable (_ reason: String) async -> String?
@@ -14,13 +14,14 @@
 
         /// As in ``PresenceSecretStore``. `password` asks the person and shows the reason.
         package init(
-            fingerprint: (any FingerprintReader)?, check: any PasswordCheck, tpm: (any KeyGuard)?,
+            fingerprint: (any FingerprintReader)?, check: any PasswordCheck,
+            fingerprintGuard: (any KeyGuard)?,
             cost: PassphraseGuard.Cost = .standard, patience: Duration = .seconds(20),
             password: @escaping @Sendable (_ reason: String) async -> String?
         ) {
             self.fingerprint = fingerprint
             self.check = check
-            self.tpm = tpm
+            self.fingerprintGuard = fingerprintGuard
             self.cost = cost
             self.patience = patience
             self.password = password
@@ -49,7 +50,8 @@
 
         private func boxes(_ vault: Vault) -> PresenceSecretStore {
             PresenceSecretStore(
-                vault, fingerprint: fingerprint, password: check, tpm: tpm, patience: patience, cost: cost)
+                vault, fingerprint: fingerprint, password: check, fingerprintGuard: fingerprintGuard,
+                patience: patience, cost: cost)
         }
 
         private func asking(_ reason: String) -> @Sendable () -> Secret? {
@@ -63,25 +65,39 @@
     }
 
     extension UserPresence {
-        /// The machine's own check: a finger, if fprintd knows one and a TPM holds the key; otherwise the
-        /// password of the account that this process runs as, checked by PAM.
+        /// The machine's own check: the password of the account that this process runs as, checked by PAM.
         ///
         /// `password` asks for that password, shows a reason, and returns nil if the person gives up.
-        /// `service` is the PAM service whose rules apply. Throws at each use in a build without the trait
-        /// `Presence`; without `TPM` a finger opens nothing.
+        /// `service` is the PAM service whose rules apply.
         public static func platform(
             service: String = "login", password: @escaping @Sendable (_ reason: String) async -> String?
         ) -> UserPresence {
-            #if Presence
-                // A user without an entry in the machine's user database is unknown to PAM too.
-                let user = getpwuid(geteuid())?.pointee.pw_name.map { String(cString: $0) } ?? ""
-                return UserPresence(
-                    MachinePresence(
-                        fingerprint: FprintdReader(), check: PAMPasswordCheck(service: service, user: user),
-                        tpm: TPMGuard.ofThisMachine, password: password))
-            #else
-                return UserPresence(AbsentPresence())
-            #endif
+            machine(service: service, fingerprint: nil, fingerprintGuard: nil, password: password)
+        }
+
+        /// The same, or a finger that fprintd knows.
+        ///
+        /// The key that a finger opens is in a file of mode 0600, which is made if it does not exist. This
+        /// process reads it after a match; every other program of the same user can read it without a finger.
+        public static func platform(
+            service: String = "login", fingerprintKeyReadableByTheUsersPrograms path: String,
+            password: @escaping @Sendable (_ reason: String) async -> String?
+        ) -> UserPresence {
+            machine(
+                service: service, fingerprint: FprintdReader(), fingerprintGuard: KeyFileGuard(path),
+                password: password)
+        }
+
+        private static func machine(
+            service: String, fingerprint: FprintdReader?, fingerprintGuard: KeyFileGuard?,
+            password: @escaping @Sendable (_ reason: String) async -> String?
+        ) -> UserPresence {
+            // A user without an entry in the machine's user database is unknown to PAM too.
+            let user = getpwuid(geteuid())?.pointee.pw_name.map { String(cString: $0) } ?? ""
+            return UserPresence(
+                MachinePresence(
+                    fingerprint: fingerprint, check: PAMPasswordCheck(service: service, user: user),
+                    fingerprintGuard: fingerprintGuard, password: password))
         }
     }
 #endif

@@ -1,4 +1,4 @@
-#if os(Linux) && Presence
+#if os(Linux)
     import CPAM
     import CountersignSeal
     import Glibc

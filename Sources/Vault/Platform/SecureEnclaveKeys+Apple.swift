@@ -70,9 +70,4 @@
             }
         }
     }
-
-    extension DeviceKeyHardware {
-        /// The Secure Enclave; nil on a device without one.
-        package static var ofThisMachine: (any DeviceKeyBackEnd)? { SecureEnclaveKeys.ofThisMachine }
-    }
 #endif

@@ -4,28 +4,28 @@ import CountersignSeal
 /// password of the person's account.
 ///
 /// A secret that the password opens cannot be opened by anything else on the machine, because the key is
-/// stretched from the password. A secret that the finger opens is held by the TPM and released by this
-/// process after fprintd reports a match: a program that runs as the same user could ask the TPM without a
-/// finger.
+/// stretched from the password. For a finger, a second copy of the key is under a key guard, which this
+/// process opens after fprintd reports a match: a program that runs as the same user could open the guard
+/// without a finger.
 package struct PresenceSecretStore: Sendable {
     private let vault: Vault
     private let fingerprint: (any FingerprintReader)?
     private let password: any PasswordCheck
-    private let tpm: (any KeyGuard)?
+    private let fingerprintGuard: (any KeyGuard)?
     private let patience: Duration
     private let cost: PassphraseGuard.Cost
 
-    /// `patience` is the time to wait for a finger; `cost` is the cost of one guess at the password for an
-    /// attacker with the vault's contents.
+    /// Without a `fingerprintGuard` a finger opens nothing. `patience` is the time to wait for a finger;
+    /// `cost` is the cost of one guess at the password for an attacker with the vault's contents.
     package init(
         _ vault: Vault, fingerprint: (any FingerprintReader)?, password: any PasswordCheck,
-        tpm: (any KeyGuard)?,
+        fingerprintGuard: (any KeyGuard)?,
         patience: Duration = .seconds(20), cost: PassphraseGuard.Cost = .standard
     ) {
         self.vault = vault
         self.fingerprint = fingerprint
         self.password = password
-        self.tpm = tpm
+        self.fingerprintGuard = fingerprintGuard
         self.patience = patience
         self.cost = cost
     }
@@ -40,7 +40,8 @@ package struct PresenceSecretStore: Sendable {
         case .unavailable(let detail): return .notPresent(.loginPage, detail)
         case .accepted(let typed):
             let box = try PresenceSealedSecret(
-                secret, for: name, password: PassphraseGuard(cost, ask: { typed }), tpm: tpm)
+                secret, for: name, password: PassphraseGuard(cost, ask: { typed }),
+                fingerprint: fingerprintGuard)
             try vault.write(.bytes(Secret(copying: box.bytes.span)), to: name)
             return .present(())
         }
@@ -63,13 +64,13 @@ package struct PresenceSecretStore: Sendable {
 
     /// Nil where only the password is left.
     private func openByFingerprint(_ box: PresenceSealedSecret) -> PresenceAnswer<Secret>? {
-        guard let fingerprint, let tpm, let held = box.underTPM else { return nil }
+        guard let fingerprint, let fingerprintGuard, let held = box.underFingerprint else { return nil }
         switch fingerprint.verify(within: patience) {
         case .unavailable: return nil
         case .noMatch: return .notPresent(.retry, "the finger was not recognised")
         case .match:
-            // A TPM that was cleared, or a vault from another machine: the password still opens it.
-            guard let key = try? tpm.open(held), let secret = box.open(key) else { return nil }
+            // A guard that was replaced, or a vault from another machine: the password still opens it.
+            guard let key = try? fingerprintGuard.open(held), let secret = box.open(key) else { return nil }
             return .present(secret)
         }
     }
@@ -93,18 +94,17 @@ package struct PresenceSecretStore: Sendable {
 }
 
 /// A secret that opens only with a person present: sealed with a key of its own, which is stored twice, under
-/// the person's password and, if the machine has a TPM, under that. There is no stored answer "is present"
-/// that an attacker could change.
+/// the person's password and, if a finger opens it too, under a key guard. There is no stored answer "is
+/// present" that an attacker could change.
 ///
-/// `1 ‖ length (2) ‖ key under the password ‖ length (2) ‖ key under the TPM ‖ sealed secret`; a length of 0
-/// where there is no TPM.
+/// `1 ‖ length (2) ‖ key under the password ‖ length (2) ‖ key under the guard ‖ sealed secret`; a length of
+/// 0 where there is no guard.
 struct PresenceSealedSecret {
     private static let layout: UInt8 = 1
 
     let underPassword: [UInt8]
-    /// Nil on a machine without a TPM: there a finger opens nothing, because nothing would protect the key
-    /// from a program that asks without a finger.
-    let underTPM: [UInt8]?
+    /// Nil without a guard for fingerprints: a finger opens nothing then.
+    let underFingerprint: [UInt8]?
     private let sealed: [UInt8]
     private let binding: SealBinding
 
@@ -112,14 +112,14 @@ struct PresenceSealedSecret {
         SealBinding(kind: "presence", app: name.service, row: name.account)
     }
 
-    init(_ secret: Secret, for name: ItemName, password: any KeyGuard, tpm: (any KeyGuard)?)
+    init(_ secret: Secret, for name: ItemName, password: any KeyGuard, fingerprint: (any KeyGuard)?)
         throws(VaultError)
     {
         let key = MasterKey.random()
         guard let master = MasterKey(key) else { throw .failed("libsodium is not ready") }
         binding = PresenceSealedSecret.binding(name)
         underPassword = try password.seal(key)
-        if let tpm { underTPM = try tpm.seal(key) } else { underTPM = nil }
+        if let fingerprint { underFingerprint = try fingerprint.seal(key) } else { underFingerprint = nil }
         sealed = master.seal(secret, as: binding)
     }
 
@@ -127,17 +127,17 @@ struct PresenceSealedSecret {
     init?(_ bytes: [UInt8], for name: ItemName) {
         var rest = bytes.dropFirst()
         guard bytes.first == PresenceSealedSecret.layout, let password = PresenceSealedSecret.part(&rest),
-            let tpm = PresenceSealedSecret.part(&rest)
+            let fingerprint = PresenceSealedSecret.part(&rest)
         else { return nil }
         underPassword = password
-        underTPM = tpm.isEmpty ? nil : tpm
+        underFingerprint = fingerprint.isEmpty ? nil : fingerprint
         sealed = Array(rest)
         binding = PresenceSealedSecret.binding(name)
     }
 
     var bytes: [UInt8] {
         [PresenceSealedSecret.layout] + PresenceSealedSecret.counted(underPassword)
-            + PresenceSealedSecret.counted(underTPM ?? []) + sealed
+            + PresenceSealedSecret.counted(underFingerprint ?? []) + sealed
     }
 
     /// Nil if `key` is not the key of this secret.

@@ -13,17 +13,13 @@ package protocol KeyGuard: Sendable {
     func open(_ sealed: [UInt8]) throws(VaultError) -> Secret
 }
 
-/// Which guard sealed a file; a byte of its head.
+/// Which guard sealed a file; a byte of its head. Earlier versions used 1 and 2 for a TPM and systemd-creds.
 package enum KeyGuardKind: UInt8, Sendable, CaseIterable {
-    case tpm = 1
-    case systemdCreds = 2
     case passphrase = 3
     case keyFile = 4
 
     package var name: String {
         switch self {
-        case .tpm: "tpm"
-        case .systemdCreds: "systemd-creds"
         case .passphrase: "passphrase"
         case .keyFile: "key-file"
         }

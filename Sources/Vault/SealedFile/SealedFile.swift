@@ -101,9 +101,11 @@ struct SealedFileHeader: Equatable {
 
     /// The head of a file and what it seals.
     static func read(_ bytes: [UInt8]) throws(VaultError) -> (head: SealedFileHeader, sealed: [UInt8]) {
-        guard bytes.count >= fixed, bytes.starts(with: magic), let kind = KeyGuardKind(rawValue: bytes[4])
-        else {
+        guard bytes.count >= fixed, bytes.starts(with: magic) else {
             throw .failed("not a vault of this program")
+        }
+        guard let kind = KeyGuardKind(rawValue: bytes[4]) else {
+            throw .failed("sealed with a key guard that this version does not have: number \(bytes[4])")
         }
         let end = fixed + (Int(bytes[5]) << 8 | Int(bytes[6]))
         guard bytes.count > end else { throw .failed("cut off") }

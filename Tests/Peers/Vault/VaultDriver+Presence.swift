@@ -5,8 +5,8 @@ import Glibc
 extension VaultDriver {
     /// `bind SERVICE ACCOUNT TEXT` and `release SERVICE ACCOUNT`: a secret bound to presence. VAULT_PASSWORD
     /// is what the person types (unset: gives up), VAULT_PAM the folder with PAM's service `countersign`,
-    /// VAULT_TPM the TPM, VAULT_FINGER whose fingers count (unset: no reader is asked), VAULT_PATIENCE for
-    /// how many seconds one is waited for (unset: 1).
+    /// VAULT_FINGER whose fingers count (unset: no reader is asked), VAULT_FINGER_KEY the file with the key
+    /// that a finger opens, VAULT_PATIENCE for how many seconds one is waited for (unset: 1).
     func runPresence(_ command: String, _ words: [String]) async throws(VaultError) {
         switch (command, words.count) {
         case ("bind", 3):
@@ -27,14 +27,14 @@ extension VaultDriver {
 
     private func presence() -> UserPresence {
         let finger = getenv("VAULT_FINGER").map { FprintdReader(user: String(cString: $0)) }
-        let tpm = getenv("VAULT_TPM").map { TPMGuard(device: String(cString: $0)) }
+        let fingerKey = getenv("VAULT_FINGER_KEY").map { KeyFileGuard(String(cString: $0)) }
         let folder = getenv("VAULT_PAM").map { String(cString: $0) }
         let patience = getenv("VAULT_PATIENCE").flatMap { Int(String(cString: $0)) } ?? 1
         return UserPresence(
             MachinePresence(
                 fingerprint: finger,
                 check: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
-                tpm: tpm, cost: .init(memory: 64, passes: 1), patience: .seconds(patience),
+                fingerprintGuard: fingerKey, cost: .init(memory: 64, passes: 1), patience: .seconds(patience),
                 password: { _ in getenv("VAULT_PASSWORD").map { String(cString: $0) } }))
     }
 

@@ -8,48 +8,26 @@ struct VaultDriver: Sendable {
     let backEnd: String
     let folder: String
     let vault: Vault
-    /// Where the platform chose.
-    private let platform: PlatformVault?
 
     init(backEnd: String, folder: String) throws(VaultError) {
         self.backEnd = backEnd
         self.folder = folder
-        platform = backEnd == "platform" ? try VaultDriver.platform(folder) : nil
-        vault = if let platform { platform.vault } else { try VaultDriver.vault(backEnd, folder) }
+        vault = try VaultDriver.vault(backEnd, folder)
     }
 
     static let passphrase = variable("VAULT_PASSPHRASE")
 
     private static func vault(_ backEnd: String, _ folder: String) throws(VaultError) -> Vault {
-        if backEnd == "place" { return Vault(place(folder)) }
-        return Vault(try store(backEnd, "\(folder)/items.sealed"), locks: VaultLocks(folder: folder))
-    }
-
-    /// As an app has it.
-    private static func place(_ folder: String) -> VaultPlace {
-        let rule: ReinstallRule = getenv("VAULT_KEEPS") == nil ? .forget : .keep
-        return .platform(folder: folder) { getenv("VAULT_PASSPHRASE").map { String(cString: $0) } }
-            .afterReinstall(rule, services: ["countersign"])
-    }
-
-    private static func platform(_ folder: String) throws(VaultError) -> PlatformVault {
-        var means = PlatformVault.Capabilities()
-        means.passphrase = passphrase
-        if let device = getenv("VAULT_TPM") { means.tpm = TPMGuard(device: String(cString: device)) }
-        if let program = getenv("VAULT_SYSTEMD_CREDS") {
-            means.systemdCreds = SystemdCredsGuard(program: String(cString: program))
-        }
-        return try PlatformVault(folder: folder, means: means)
-    }
-
-    private static func store(_ backEnd: String, _ path: String) throws(VaultError) -> any ItemStore {
         switch backEnd {
-        case "secret-service": return SecretServiceStore()
-        case "systemd-creds": return SealedFile(path, guardedBy: SystemdCredsGuard())
+        case "folder": return Vault(.folder(folder))
+        case "place":
+            return Vault(
+                .platform(folder: folder) { getenv("VAULT_PASSPHRASE").map { String(cString: $0) } })
         case "passphrase":
-            return SealedFile(path, guardedBy: PassphraseGuard(.init(memory: 64, passes: 1), ask: passphrase))
-        case let tpm where tpm.hasPrefix("tpm="):
-            return SealedFile(path, guardedBy: TPMGuard(device: String(tpm.dropFirst(4))))
+            let file = SealedFile(
+                "\(folder)/items.sealed",
+                guardedBy: PassphraseGuard(.init(memory: 64, passes: 1), ask: passphrase))
+            return Vault(file, locks: VaultLocks(folder: folder))
         default: throw .failed("no back end \(backEnd)")
         }
     }
@@ -57,7 +35,6 @@ struct VaultDriver: Sendable {
     func run(_ command: String, _ words: [String]) async throws(VaultError) {
         switch (command, words.count) {
         case ("contract", 0): try contract()
-        case ("choice", 0): try choice()
         case ("names", 0): for name in try vault.list() { Line.out("\(name)") }
         case ("read", 2): try read(ItemName(service: words[0], account: words[1]))
         case ("reread", 2):
@@ -68,7 +45,6 @@ struct VaultDriver: Sendable {
                 .text(VaultDriver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))
         case ("count", 3): try count(ItemName(service: words[0], account: words[1]), Int(words[2]) ?? 0)
         case ("load", 2): try load(ItemName(service: words[0], account: words[1]))
-        case ("device-keys", 0): try deviceKeys()
         case ("lease", 1): try await lease(.milliseconds(Int(words[0]) ?? 0))
         default: try await runPresence(command, words)
         }
@@ -88,23 +64,6 @@ struct VaultDriver: Sendable {
             Line.out("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)")
         }
         guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
-    }
-
-    private func deviceKeys() throws(VaultError) {
-        guard backEnd.hasPrefix("tpm=") else { throw .failed("device keys are a TPM's here") }
-        let results = DeviceKeyContract(TPMKeys(device: String(backEnd.dropFirst(4)))).run()
-        for result in results {
-            Line.out("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)")
-        }
-        guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
-    }
-
-    private func choice() throws(VaultError) {
-        guard let platform else { throw .failed("the platform chose nothing") }
-        Line.out("chose \(platform.backEnd.rawValue)")
-        for passed in platform.rejectedBackEnds {
-            Line.out("not \(passed.backEnd.rawValue) \(passed.reason)")
-        }
     }
 
     private func read(_ name: ItemName) throws(VaultError) {

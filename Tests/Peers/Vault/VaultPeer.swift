@@ -3,7 +3,7 @@ import CountersignVault
 import Glibc
 
 /// The vault for programs that are not written in Swift, so that tests can start two at once, end one in the
-/// middle, and take its disk, its keyring or its TPM away. `test-peers vault BACK-END FOLDER` and:
+/// middle, and take its disk away. `test-peers vault BACK-END FOLDER` and:
 ///
 ///     contract                     the contract suite
 ///     read|remove SERVICE ACCOUNT
@@ -13,11 +13,8 @@ import Glibc
 ///     count SERVICE ACCOUNT N      adds one, N times, by compare-and-swap
 ///     load SERVICE ACCOUNT         writes 1, 2, … until it is killed; prints each once it is stored
 ///     lease PATIENCE-MS            prints `leased`, and holds the lease until standard input ends
-///     device-keys                  the contract of device keys, over a TPM (tpm=TCTI)
-///     choice                       which back end was chosen, and why not the others (platform)
 ///
-/// BACK-END: platform, place (as an app has it; items of service `countersign` are forgotten by a new
-/// installation unless VAULT_KEEPS is set), secret-service, systemd-creds, passphrase, tpm=TCTI. The
+/// BACK-END: folder, place (as an app has it, under a passphrase), passphrase (the same at a low cost). The
 /// passphrase is VAULT_PASSPHRASE's. Exit 0 done, 1 refused: `locked`, `changed` or `failed` on standard
 /// output. The commands of presence are in VaultDriver+Presence.swift.
 enum VaultPeer {

@@ -9,6 +9,9 @@ final class MemoryStore: ItemStore {
 
     private let items = Mutex<[ItemName: Secret]>([:])
     private let state = Mutex<State>(.open)
+    private let finds = Mutex<[ItemName: Int]>([:])
+
+    func reads(of name: ItemName) -> Int { finds.withLock { $0[name, default: 0] } }
 
     func become(_ next: State) { state.withLock { $0 = next } }
 
@@ -21,6 +24,7 @@ final class MemoryStore: ItemStore {
     }
 
     func find(_ name: ItemName) -> VaultReadResult<Secret> {
+        finds.withLock { $0[name, default: 0] += 1 }
         do {
             try require()
         } catch {
