@@ -179,9 +179,6 @@ class Runner:
         self.environment = os.environ | {
             # Package.swift leaves out the targets that these do not need.
             "COUNTERSIGN_TESTS": ",".join(sorted(targets)),
-            # SwiftPM passes the traits to the compiler in the order of a Set, which differs from process to
-            # process; another order is another command, so that everything would be compiled again.
-            "SWIFT_DETERMINISTIC_HASHING": "1",
             "SWIFT_BACKTRACE": "enable=no",
         }
 

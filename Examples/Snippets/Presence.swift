@@ -1,10 +1,19 @@
 // Stores secrets that are released only while the user is present.
 import CountersignVault
 
-/// On Linux: a finger, or else the password of the user's account. On Apple's platforms use
-/// `UserPresence.platform`, where the system shows the prompt.
+/// On Linux: the password of the user's account. On Apple's platforms use `UserPresence.platform`, where the
+/// system shows the prompt.
 func presence(askPassword: @escaping @Sendable (String) async -> String?) -> UserPresence {
     .platform(service: "login") { reason in await askPassword(reason) }
+}
+
+/// On Linux: a finger, or else the password. The key that a finger opens is in the file.
+func presence(
+    keyFile path: String, askPassword: @escaping @Sendable (String) async -> String?
+) -> UserPresence {
+    .platform(service: "login", fingerprintKeyReadableByTheUsersPrograms: path) { reason in
+        await askPassword(reason)
+    }
 }
 
 func recoveryCode(_ presence: UserPresence, in vault: Vault) async throws -> [UInt8]? {

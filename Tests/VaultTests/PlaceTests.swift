@@ -5,7 +5,6 @@ import Testing
 
 @testable import CountersignVault
 
-
 @Suite struct PlaceTests {
     @Test func aFolderKeepsTextAndBytesForTheNextStart() async throws {
         try await withFolder { folder async throws in
@@ -97,7 +96,8 @@ import Testing
                     #expect(kind(await vault(other).text(try item("a"))) == "locked")
                 }
                 // Its key is not beside it.
-                #expect(kind(await Vault(.platform(folder: "\(folder)/made")).text(try item("a"))) == "failed")
+                let keyed = Vault(.platform(folder: "\(folder)/made"))
+                #expect(kind(await keyed.text(try item("a"))) == "failed")
             }
         }
     #endif

@@ -129,7 +129,8 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
     }
 
     @Test func aBoxBelongsToItsName() throws {
-        let box = try PresenceSealedSecret(secret("root"), for: item("a"), password: cheap("x"), fingerprint: nil)
+        let box = try PresenceSealedSecret(
+            secret("root"), for: item("a"), password: cheap("x"), fingerprint: nil)
         let key = try cheap("x").open(box.underPassword)
         #expect(try text(PresenceSealedSecret(box.bytes, for: item("a"))?.open(key)) == "root")
         #expect(try PresenceSealedSecret(box.bytes, for: item("b"))?.open(key) == nil)

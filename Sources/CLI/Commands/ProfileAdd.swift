@@ -55,9 +55,8 @@ extension Command {
             written with a `/`. The command replaces a profile of that name and keeps its session; to change
             --vault, sign out first.
 
-            --vault file: sealed, with the key beside it; for scripts. passphrase: asked for by every command, \
-            or given in
-            \(VaultPassphrase.variable).
+            --vault file: sealed, with the key beside it; for scripts. passphrase: every command asks for it,
+            or reads \(VaultPassphrase.variable).
 
             \(KeyText.explanation)
             """

@@ -59,8 +59,8 @@ public struct SessionEnd: Sendable, Hashable {
         /// The server was restored from a backup.
         case restored
         /// This device's hardware does not have its keys any more: the vault was copied from another device,
-        /// or the hardware was replaced. The session has ended here, and needs a login; the server lists it until it
-        /// is ended or idle for too long.
+        /// or the hardware was replaced. The session has ended here, and needs a login; the server lists it
+        /// until it is ended or idle for too long.
         case deviceKeyLost
         /// Another reason, in the server's word, or none.
         case other(String)
