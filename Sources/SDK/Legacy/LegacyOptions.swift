@@ -88,12 +88,6 @@ public struct LegacyOptions: Sendable {
     public var encryption = CountersignOptions.Encryption.required
     /// Time-outs, the number of simultaneous requests, proxies; or a custom transport.
     public var transport = CountersignOptions.TransportChoice.standard(TransportOptions())
-    /// The former name of ``transport``.
-    @available(*, deprecated, renamed: "transport")
-    public var carriage: CountersignOptions.TransportChoice {
-        get { transport }
-        set { transport = newValue }
-    }
     /// The source of the time. The client does not correct it: a legacy server's time is not authenticated.
     public var clock = DeviceClock.system
     /// How values are read from JSON.

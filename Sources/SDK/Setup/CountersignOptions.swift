@@ -109,10 +109,6 @@ public struct CountersignOptions: Sendable {
         case none
     }
 
-    /// The former name of ``TransportChoice``.
-    @available(*, deprecated, renamed: "TransportChoice")
-    public typealias Carriage = TransportChoice
-
     /// The transport of the requests.
     public enum TransportChoice: Sendable {
         /// The platform's own, with these options. The client continues to call their `observe`.
@@ -129,12 +125,6 @@ public struct CountersignOptions: Sendable {
     public var encryption = Encryption.required
     /// Time-outs, the number of simultaneous requests, proxies; or a custom transport.
     public var transport = TransportChoice.standard(TransportOptions())
-    /// The former name of ``transport``.
-    @available(*, deprecated, renamed: "transport")
-    public var carriage: TransportChoice {
-        get { transport }
-        set { transport = newValue }
-    }
     /// The source of the time.
     public var clock = DeviceClock.system
     /// How values become JSON.

@@ -79,7 +79,7 @@
 
         /// Nil if `host` is invalid.
         func verdict(on handshake: SecTrust, host: String) -> Trust.Verdict? {
-            guard let host = try? CountersignTrust.Host(host) else { return nil }
+            guard let host = try? Trust.Host(host) else { return nil }
             let paths = SecTrustPaths(handshake, authorities: options.authorities)
             let verdict = trust.judge(
                 Trust.Evidence(host: host, served: paths.served, time: options.clock.wall(), paths: paths))

@@ -172,7 +172,7 @@
             var transfers: [Int: SessionTransfer] = [:]
             /// URLSession reports a refusal only as a cancelled task. The type has its full name because
             /// macOS also has a `Host`.
-            var refused: [CountersignTrust.Host: Trust.Verdict] = [:]
+            var refused: [Trust.Host: Trust.Verdict] = [:]
             var isReplaced = false
         }
 
