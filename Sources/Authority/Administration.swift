@@ -13,7 +13,7 @@ extension Deployment {
     ) throws(OperationalError) -> App {
         var app = App(name: name, created: now)
         app.settings[App.routesSetting] = .text(RouteRules(all: level).text)
-        let changes = try app.resolved(try changes(settings, of: name))
+        let changes = try changes(settings, of: name)
         for change in changes { app.settings[change.name] = change.setting }
         guard
             try store.insert(
@@ -29,7 +29,7 @@ extension Deployment {
 
     package func setPolicy(_ assignments: [String], of name: AppName) throws(OperationalError) {
         let changes = try changes(assignments, of: name)
-        try changeApp(name) { (app) throws(OperationalError) in try app.resolved(changes) }
+        try changeApp(name) { (_) in changes }
     }
 
     package func app(_ name: AppName) throws(OperationalError) -> App {
@@ -138,7 +138,7 @@ extension Deployment {
             let setting: StoredSetting? =
                 switch (value, key.visibility) {
                 case (nil, _): nil
-                case (let value?, .shown), (let value?, .rules): .text(value)
+                case (let value?, .shown): .text(value)
                 case (let value?, .secret):
                     .sealed(seal(Secret(copying: [UInt8](value.utf8).span), as: .policy(key.name, of: app)))
                 }

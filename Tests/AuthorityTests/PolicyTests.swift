@@ -70,7 +70,7 @@ import Testing
         app.settings = [
             "schemes": .text("form-md5"), "window": .text("30s,form-md5=400s"), "timezone": .text("-01:30"),
             "debug": .text("on"),
-            "forward": .text("x-a"), "legacy-key": .sealed([1, 2]),
+            "forward": .text("x-a"), "legacy-key": .sealed([1, 2]), "routes": .text("/ session"),
         ]
         let policy = try app.policy()
         #expect(policy.schemes == [.formMD5])
@@ -79,8 +79,21 @@ import Testing
         #expect(policy.timezoneOffset == -5400)
         #expect(policy.detail == .exact)
         #expect(policy.forwardedFields == ["x-a"])
+        #expect(policy.routes == RouteRules(all: .session))
         app.settings["window"] = .text("soon")
         #expect(throws: OperationalError.self) { try app.policy() }
+    }
+
+    @Test("an app without rules for its routes has no policy") func noRoutes() throws {
+        let app = App(name: try #require(AppName("demo")), created: 0)
+        #expect(throws: OperationalError.self) { try app.policy() }
+    }
+
+    @Test("what routes require is no policy key", arguments: ["anonymous=all", "device-signed=/pay"])
+    func routeLevels(_ assignment: String) {
+        let fault = #expect(throws: OperationalError.self) { try PolicyKey.change(assignment) }
+        #expect(fault?.kind == .usage)
+        #expect(fault?.message.contains("known are schemes, window") == true)
     }
 
     @Test("the default that is told is the default that counts", arguments: PolicyKey.all)

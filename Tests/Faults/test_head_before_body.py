@@ -27,7 +27,8 @@ def strict(tmp_path_factory):
         running.old = running.add_release("demo", "ios", "0.9")
         running.admin("release", "retire", running.old.key_id, "--at", int(time.time()) - 10, "--update-url",
                       "https://example.com/update")
-        running.add_app("closed", anonymous="/open")
+        running.add_app("closed", require="session")
+        running.admin("route", "set", "closed", "/open", "--require", "signed")
         running.closed = running.add_release("closed")
         yield running
 

@@ -1,4 +1,4 @@
-"""Routes for which a session's request key, which lies in the app's memory, is not enough: policy `device-signed`."""
+"""Routes for which a session's request key, which lies in the app's memory, is not enough: rules of level `device`."""
 
 import json
 
@@ -12,7 +12,8 @@ from person import Person
 def served(tmp_path_factory):
     with Gateway(tmp_path_factory.mktemp("device-signed")) as running:
         running.add_app("demo", registration="open")
-        running.admin("app", "policy", "demo", "--set", "device-signed=/pay,/v1/keys")
+        for prefix in ("/pay", "/v1/keys"):
+            running.admin("route", "set", "demo", prefix, "--require", "device")
         yield running
 
 

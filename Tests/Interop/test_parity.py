@@ -79,7 +79,6 @@ ROWS = {
     "another label": ({"label": "other"}, lambda key: key.request(), "unsigned"),
     "older than the policy's window": (
         {"window": "10s"}, lambda key: key.request(created=int(time.time()) - 30), "stale"),
-    "a route that needs a session": ({"anonymous": "/open"}, lambda key: key.request(), "session-ended"),
     "a body that differs": (
         {}, lambda key: key.request("POST", "/", b"one").replace(b"\r\n\r\none", b"\r\n\r\ntwo"), "body-mismatch"),
     "no path covered": ({}, lambda key: without(key, "@path"), "bad-signature"),
@@ -92,6 +91,18 @@ def test_message_signatures(gateway, name):
     parity = Parity(gateway, f"row-{list(ROWS).index(name)}", **policy)
     key = parity.key()
     assert parity.codes(make(key), key.key_id, *secret(key)) == (expected,) * 4
+
+
+def test_a_route_that_needs_a_session(gateway):
+    """The rules of routes are in the data folder; without it, each route asks for a signature alone."""
+    parity = Parity(gateway, "session")
+    gateway.admin("route", "set", parity.app, "/", "--require", "session")
+    key = parity.key()
+    request = key.request()
+    code, alone, kept, _ = parity.codes(request, key.key_id, *secret(key))
+    assert (code, alone, kept) == ("session-ended", "accepted", "session-ended")
+    given = ("--key-id", key.key_id, *secret(key), "--data", gateway.data)
+    assert json.loads(run("explain", *given, "--json", stdin=request).out)["code"] == "session-ended"
 
 
 @pytest.mark.parametrize(("setting", "expected"), [("off", "scheme-not-allowed"), ("on", "accepted")])

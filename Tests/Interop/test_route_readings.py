@@ -14,8 +14,8 @@ AMBIGUOUS = ["/public/../admin", "/public//a", "/public/..;x/admin", "/public/%2
 PLAIN = ["/public", "/public/", "/public/a/b.c", "/public/%C3%A9?x=/../y;z", "/public/a%20b"]
 
 
-@pytest.mark.parametrize("policy", ["anonymous=/public", "device-signed=/pay"])
-def test_a_path_of_two_readings_is_refused(tmp_path, policy):
+@pytest.mark.parametrize("rules", [{"/public": "signed", "/": "session"}, {"/pay": "device"}])
+def test_a_path_of_two_readings_is_refused(tmp_path, rules):
     with Backend() as backend, Gateway(tmp_path, "--tls", "off", "--upstream", backend.url) as gateway:
         gateway.add_app("demo")
         key = gateway.add_release()
@@ -28,7 +28,8 @@ def test_a_path_of_two_readings_is_refused(tmp_path, policy):
             # Nothing differs yet.
             assert {target: code(target) for target in AMBIGUOUS + PLAIN} == {target: "ok" for target in AMBIGUOUS + PLAIN}
             sent = len(backend.seen)
-            gateway.admin("app", "policy", "demo", "--set", policy)
+            for prefix, level in rules.items():
+                gateway.admin("route", "set", "demo", prefix, "--require", level)
             assert {target: code(target) for target in AMBIGUOUS} == {target: "malformed" for target in AMBIGUOUS}
             assert len(backend.seen) == sent
             assert {target: code(target) for target in PLAIN} == {target: "ok" for target in PLAIN}

@@ -82,19 +82,12 @@ def test_what_is_not_there_cannot_be_removed(gateway):
         assert done.returncode == 1 and said in done.err, done.err
 
 
-def test_the_earlier_settings_stand_for_rules(gateway):
-    """`anonymous` and `device-signed`, which apps had before there were rules."""
-    gateway.add_app("demo", require="session")
-    gateway.admin("route", "set", "demo", "/open", "--require", "open")
-    gateway.admin("app", "policy", "demo", "--set", "anonymous=/public,/pay/help", "--set", "device-signed=/pay")
-    # What is below a route that asks for the device stays that: it always was.
-    assert rules(gateway) == {("/",): "session", ("/open",): "open", ("/public",): "signed", ("/pay",): "device"}
-    gateway.admin("app", "policy", "demo", "--set", "anonymous=all")
-    assert rules(gateway) == {("/",): "signed", ("/open",): "open", ("/pay",): "device"}
-    gateway.admin("app", "policy", "demo", "--set", "device-signed=none", "--set", "anonymous=none")
-    assert rules(gateway) == {("/",): "session", ("/open",): "open"}
-    shown = json.loads(gateway.admin("app", "policy", "demo", "--json").out)["policy"]
-    assert "route list" in next(row["value"] for row in shown if row["key"] == "anonymous")
+def test_what_a_route_requires_is_no_policy_key(gateway):
+    gateway.add_app("demo")
+    for setting in ("anonymous=all", "device-signed=/pay"):
+        done = run("app", "policy", "demo", "--set", setting, "--data", gateway.data)
+        assert done.returncode == 2 and "known are schemes, window" in done.err, done.err
+    assert rules(gateway) == {("/",): "signed"}
 
 
 def test_a_program_in_the_path_opens_nothing(gateway):
@@ -123,29 +116,6 @@ def test_what_moves_and_whose_it_is_does_not_go_to_an_open_route(gateway, backen
     assert code(gateway.send(unsigned(gateway, "/drop", "MOVE", "Destination: http://h/mine", f"Cookie: a=b; sid={token}",
                                       f"X-Token: {token}", "X-Own: 1"))) == "ok"
     assert {name for name, _ in backend.seen[-1].fields} & {"destination", "cookie", "x-token", "x-own"} == {"x-own"}
-
-
-def test_an_app_from_before_keeps_what_it_had(tmp_path, backend):
-    """Written by a version without rules: settings alone, or none."""
-    import sqlite3
-    gateway = Gateway(tmp_path / "before", "--tls", "off", "--upstream", backend.url)
-    gateway.add_app("bare")
-    gateway.add_app("set")
-    with sqlite3.connect(gateway.data / "countersign.db") as store:
-        store.execute("DELETE FROM app_setting WHERE name = 'routes'")
-        store.executemany("INSERT INTO app_setting (app, name, text) VALUES ('set', ?, ?)",
-                          [("anonymous", "/public,/pay/x"), ("device-signed", "/pay")])
-    gateway.accept_rows()
-    with gateway:
-        assert rules(gateway, "bare") == {("/",): "signed"}
-        assert rules(gateway, "set") == {("/",): "session", ("/public",): "signed", ("/pay",): "device"}
-        bare, key = gateway.add_release("bare"), gateway.add_release("set")
-        assert code(gateway.send(bare.request("GET", "/a"))) == "ok"
-        assert [code(gateway.send(key.request("GET", target))) for target in ("/public", "/a", "/pay/x")] == [
-            "ok", "session-ended", "session-ended"]
-        gateway.admin("route", "set", "set", "/more", "--require", "signed")
-        assert rules(gateway, "set") == {("/",): "session", ("/public",): "signed", ("/pay",): "device", ("/more",): "signed"}
-        assert code(gateway.send(key.request("GET", "/more"))) == "ok"
 
 
 def test_an_open_route_lets_anybody_through_without_an_identity(gateway, backend):

@@ -398,12 +398,12 @@ def test_a_token_that_ran_out_is_renewed(place):
 
 def test_a_route_that_asks_for_a_device_s_signature(place):
     token = place.log_in("plain")["token"]
-    place.gateway.admin("app", "policy", "plain", "--set", "device-signed=/payments")
+    place.gateway.admin("route", "set", "plain", "/payments", "--require", "device")
     answer = place.get(token, host=HOSTS["plain"], target="/payments/1")
     assert (answer.status, code(answer)) == (403, "forbidden")
     assert code(place.get(token, host=HOSTS["plain"], target="/x/../payments")) == "malformed"
     assert place.get(token, host=HOSTS["plain"], target="/other").status == 200
-    place.gateway.admin("app", "policy", "plain", "--set", "device-signed=none")
+    place.gateway.admin("route", "remove", "plain", "/payments")
 
 
 def test_an_app_that_says_debug_is_told_the_reason(place):

@@ -108,7 +108,7 @@ import Testing
             """
             INSERT INTO app VALUES ('old', 12), ('older', 12), ('ruled', 12);
             INSERT INTO app_setting VALUES
-                ('older', 'anonymous', 'none', NULL), ('ruled', 'routes', '/ session', NULL);
+                ('older', 'routes', '/ session', NULL), ('ruled', 'routes', '/ session', NULL);
             """)
         let store = SQLStore(path: path)
         try store.prepare()

@@ -10,8 +10,6 @@ package struct PolicyKey: Sendable {
         case shown
         /// Kept sealed, never printed.
         case secret
-        /// Stored among the route rules, which `route list` shows.
-        case rules
     }
 
     package var name: String
@@ -50,14 +48,7 @@ package struct PolicyKey: Sendable {
 
     /// Applies a value that ``canonical(_:)`` has returned.
     package func set(_ value: String, in policy: inout Policy) {
-        guard visibility == .rules, let paths = RoutePaths(value) else {
-            _ = apply(&policy, value)
-            return
-        }
-        let rules =
-            name == "anonymous"
-            ? policy.routes.setting(anonymous: paths) : policy.routes.setting(deviceSigned: paths)
-        policy.routes = rules ?? policy.routes
+        _ = apply(&policy, value)
     }
 
     /// Parses and checks `K=V` of `--set`. An empty value restores the default. `now` is in whole Unix

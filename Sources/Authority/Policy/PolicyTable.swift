@@ -142,18 +142,6 @@ extension PolicyKey {
             fallback: "24h", expected: "a time from 1s to 24h such as 6h", visibility: .shown,
             apply: applyUploadTicketLifetime),
         PolicyKey(
-            name: "anonymous", value: "all | none | /PATH,…",
-            meaning:
-                "short for rules of routes: these paths, and what is below them, ask for `signed` and all "
-                + "others for `session`",
-            fallback: "none", expected: "all, none, or paths such as /public,/v1/news", visibility: .rules,
-            apply: applyPaths),
-        PolicyKey(
-            name: "device-signed", value: "none | all | /PATH,…",
-            meaning: "short for rules of routes: these paths, and what is below them, ask for `device`",
-            fallback: "none", expected: "none, all, or paths such as /payments,/v1/keys", visibility: .rules,
-            apply: applyPaths),
-        PolicyKey(
             name: "enforcement", value: "enforce | observe[=14d]",
             meaning:
                 "whether a request that fails verification reaches the backend, marked "

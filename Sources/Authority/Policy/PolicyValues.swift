@@ -128,11 +128,6 @@ extension PolicyKey {
         return text
     }
 
-    /// For `anonymous` and `device-signed`, which stand for route rules: see ``PolicyKey/set(_:in:)``.
-    @Sendable static func applyPaths(_ policy: inout Policy, from text: String) -> String? {
-        RoutePaths(text).map { _ in text }
-    }
-
     /// `enforce`, or `observe` with its end: `observe=1767225600`. ``PolicyKey/change(_:at:)`` chooses the
     /// end of a value without one, and limits it.
     @Sendable static func applyEnforcement(_ policy: inout Policy, from text: String) -> String? {

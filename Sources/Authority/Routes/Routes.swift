@@ -41,7 +41,7 @@ extension Deployment {
     private func changeRoutes(
         of name: AppName, change: @escaping (RouteRules) throws(OperationalError) -> RouteRules
     ) throws(OperationalError) {
-        try changeApp(name) { (app) throws(OperationalError) in app.changes(to: try change(try app.routes()))
+        try changeApp(name) { (app) throws(OperationalError) in App.changes(to: try change(try app.routes()))
         }
     }
 
@@ -68,47 +68,14 @@ extension App {
     /// The setting under which an app's route rules are stored; `--set` does not accept it.
     static let routesSetting = "routes"
 
-    private static let routeAliases = ["anonymous", "device-signed"]
-
-    /// The stored form of these rules. It removes `anonymous` and `device-signed`, which an app from an
-    /// earlier version may have.
-    func changes(to rules: RouteRules) -> [(name: String, setting: StoredSetting?)] {
-        [(App.routesSetting, .text(rules.text))]
-            + App.routeAliases.filter { settings[$0] != nil }.map { (name: $0, setting: nil) }
+    /// The stored form of these rules.
+    static func changes(to rules: RouteRules) -> [(name: String, setting: StoredSetting?)] {
+        [(routesSetting, .text(rules.text))]
     }
 
-    /// The same changes with `anonymous` and `device-signed` translated to route rules.
-    func resolved(
-        _ changes: [(name: String, setting: StoredSetting?)]
-    ) throws(OperationalError) -> [(name: String, setting: StoredSetting?)] {
-        let aliases = changes.filter { App.routeAliases.contains($0.name) }
-        guard !aliases.isEmpty else { return changes }
-        var rules = try routes()
-        for alias in aliases {
-            var paths = RoutePaths.under([])
-            if case .text(let text)? = alias.setting { paths = RoutePaths(text) ?? paths }
-            let set =
-                alias.name == "anonymous"
-                ? rules.setting(anonymous: paths) : rules.setting(deviceSigned: paths)
-            guard let set else {
-                throw OperationalError(
-                    .failed, message: "app \(name): at most \(RouteRules.most) rules for routes")
-            }
-            rules = set
-        }
-        return changes.filter { !App.routeAliases.contains($0.name) } + self.changes(to: rules)
-    }
-
-    /// The app's rules; for an app from a version without route rules, the rules that its settings mean.
+    /// The app's rules, without which it has no policy.
     func routes() throws(OperationalError) -> RouteRules {
-        func text(_ name: String) -> String? {
-            if case .text(let text) = settings[name] { return text }
-            return nil
-        }
-        let rules =
-            text(App.routesSetting).map { RouteRules($0) }
-            ?? RouteRules(anonymous: text("anonymous"), deviceSigned: text("device-signed"))
-        guard let rules else {
+        guard case .text(let text) = settings[App.routesSetting], let rules = RouteRules(text) else {
             throw OperationalError(
                 .failed,
                 message: "app \(name): this build cannot read the stored rules for routes")

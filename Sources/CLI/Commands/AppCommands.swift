@@ -145,8 +145,7 @@ extension Command {
 
     /// A secret is never shown again, only that there is one.
     private static func shown(_ key: PolicyKey, of app: App) -> String {
-        if key.visibility == .rules { return "(`countersign route list \(app.name)`)" }
-        return switch app.settings[key.name] {
+        switch app.settings[key.name] {
         case nil: key.fallback
         case .text(let text): text
         case .sealed: "(sealed)"

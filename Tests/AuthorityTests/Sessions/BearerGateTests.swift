@@ -67,8 +67,8 @@ import Testing
     }
 
     @Test("where the policy has routes that need a session, no token is -100")
-    func anonymous() async throws {
-        let scene = try BearerScene(["legacy-session=authority", "anonymous=none"])
+    func requiredSession() async throws {
+        let scene = try BearerScene(["legacy-session=authority"], requiring: .session)
         let grant = try await scene.open()
         #expect(try await scene.judge("a=b").code == .sessionEnded)
         #expect(try await scene.judge("token=\(grant.token.text)") == .success("id:42"))
@@ -76,7 +76,7 @@ import Testing
 
     @Test("where old clients sign in, the token that they still have is not asked")
     func atTheDoor() async throws {
-        let scene = try BearerScene(["legacy-session=authority", "anonymous=none"])
+        let scene = try BearerScene(["legacy-session=authority"], requiring: .session)
         #expect(try await scene.judge("token=gone&userId=3&username=x", for: .login) == .success(nil))
     }
 

@@ -13,8 +13,9 @@ struct BearerScene {
     let bearers: BearerSessions
     let account: Account
 
-    init(_ settings: [String] = []) throws {
-        let base = try SessionScene(["schemes=message-signatures,form-md5", "legacy-renewal=on"] + settings)
+    init(_ settings: [String] = [], requiring level: RouteRule.Level = .signed) throws {
+        let base = try SessionScene(
+            ["schemes=message-signatures,form-md5", "legacy-renewal=on"] + settings, requiring: level)
         self.base = base
         bearers = try BearerSessions(base.deployment, directory: base.live, writer: base.writer)
         var old = try draft(base.app, id: "r_old", version: "0.9", scheme: .formMD5)

@@ -42,10 +42,11 @@ final class SessionScene: Sendable {
     let gate: Gate
     private let reads: WorkPool
 
-    init(_ settings: [String] = []) throws {
+    /// `level` is what the backend's routes require.
+    init(_ settings: [String] = [], requiring level: RouteRule.Level = .signed) throws {
         deployment = try AuthorityTests.deployment(folder.data)
         app = try #require(AppName("demo"))
-        _ = try deployment.addApp(app, settings: settings, requiring: .signed, at: 5)
+        _ = try deployment.addApp(app, settings: settings, requiring: level, at: 5)
         for (id, platform) in [("r_ios", "ios"), ("r_android", "android")] {
             var release = try draft(app, id: id)
             release.platform = try #require(Platform(platform))

@@ -48,7 +48,9 @@ import Testing
 
     @Test("a ticket is not the signature of a device")
     func device() async throws {
-        let scene = try TicketScene(["device-signed=/payments"])
+        let scene = try TicketScene()
+        let rule = try #require(RouteRule(prefix: Array("/payments".utf8), level: .device))
+        try scene.base.deployment.setRoute(rule, of: scene.base.app)
         let target = "/payments/1"
         let ticket = try await scene.issue(for: scene.upload(target))
         #expect(await scene.refusal(of: scene.request(ticket, target: target))?.code == .deviceUnsigned)

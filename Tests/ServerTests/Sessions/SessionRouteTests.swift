@@ -238,7 +238,11 @@ import Testing
 
     @Test("a session's own key opens no route that is a release's, nor the other way round")
     func admission() async throws {
-        let server = try SessionServer(["anonymous=/public"])
+        let server = try SessionServer([])
+        for (path, level) in [("/", RouteRule.Level.session), ("/public", .signed)] {
+            let rule = try #require(RouteRule(prefix: Array(path.utf8), level: level))
+            try server.deployment.setRoute(rule, of: server.release.appName())
+        }
         let own = try await server.signIn("alice")
         let release = Credentials(keyID: server.release.id, key: server.release.key)
         let told = try await server.call("GET", "\(prefix)/session", as: release)

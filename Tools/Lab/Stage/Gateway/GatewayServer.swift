@@ -219,27 +219,32 @@ struct GatewaySetup: Sendable {
     let key: AppKey
 
     /// What the backend's routes ask for.
-    var level: String { row.scheme == .openRoute ? "open" : "signed" }
+    var level: String {
+        switch row.scheme {
+        // Without a session only the login is open: the bank identifies users by their tokens.
+        case .ladder, .tokens, .formMD5, .token, .messageSignaturesWithPassword, .countersign: "session"
+        case .apiKey: "signed"
+        case .openRoute: "open"
+        }
+    }
 
     /// The app's policy, as `KEY=VALUE`.
     var policy: [String] {
         switch row.scheme {
         case .ladder, .tokens, .formMD5:
-            // Without a session only the login is open: the bank identifies users by their tokens.
             return [
-                "schemes=form-md5", "legacy-login=on", "legacy-session=authority",
-                "legacy-renewal=on", "anonymous=none",
+                "schemes=form-md5", "legacy-login=on", "legacy-session=authority", "legacy-renewal=on",
                 "legacy-salt=\(key.ladder)", "legacy-key=\(key.ladder)",
             ]
         case .token:
             return [
                 "schemes=token", "legacy-host=\(BankApp.host)", "legacy-login=on", "legacy-session=authority",
-                "legacy-renewal=on", "anonymous=none", "release-in=header:x-app-version",
+                "legacy-renewal=on", "release-in=header:x-app-version",
             ]
         case .openRoute: return ["legacy-host=\(BankApp.host)", "legacy-session=upstream"]
         case .apiKey(let scheme): return ["schemes=\(scheme.rawValue)"]
-        case .messageSignaturesWithPassword: return ["password-login=on", "anonymous=none"]
-        case .countersign: return ["anonymous=none"]
+        case .messageSignaturesWithPassword: return ["password-login=on"]
+        case .countersign: return []
         }
     }
 
