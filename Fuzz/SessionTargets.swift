@@ -35,7 +35,7 @@ import CountersignWire
     let transcript = RefreshTranscript(
         app: "a", release: "r", token: sent.token, attempt: sent.attempt, time: sent.time,
         counter: sent.counter, nonce: sent.nonce, purpose: sent.purpose)
-    precondition(sent.counter.map { (1...(1 << 53)).contains($0) } ?? (sent.purpose == .renew))
-    let numbered = sent.counter == nil ? 0 : 2 + 3 * 8 + 16 + sent.purpose.rawValue.utf8.count
-    precondition(transcript.bytes.count == 22 + 6 * 8 + 1 + 1 + 16 + 16 + numbered)
+    precondition((1...(1 << 53)).contains(sent.counter))
+    let purpose = sent.purpose.rawValue.utf8.count
+    precondition(transcript.bytes.count == 24 + 9 * 8 + 1 + 1 + 16 + 16 + 16 + purpose)
 }

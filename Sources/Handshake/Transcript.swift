@@ -38,11 +38,10 @@ package struct RefreshTranscript: Sendable {
     package var attempt: [UInt8]
     /// Whole Unix seconds.
     package var time: Int64
-    /// The transcript's number among all that the device signed for this session, from 1. Nil for clients
-    /// from before transcripts were numbered, whose transcripts have another label.
-    package var counter: Int64?
-    /// 16 random bytes of a numbered transcript, which is thus unlike every other one: two holders of one
-    /// vault never sign the same.
+    /// The transcript's number among all that the device signed for this session, from 1.
+    package var counter: Int64
+    /// 16 random bytes, which make the transcript unlike every other one: two holders of one vault never sign
+    /// the same.
     package var nonce: [UInt8]
     package var purpose: Purpose
 
@@ -62,7 +61,7 @@ package struct RefreshTranscript: Sendable {
 
     package init(
         app: String, release: String, token: SessionToken, attempt: [UInt8], time: Int64,
-        counter: Int64? = nil, nonce: [UInt8] = [], purpose: Purpose = .renew
+        counter: Int64, nonce: [UInt8], purpose: Purpose = .renew
     ) {
         self.app = app
         self.release = release
@@ -75,14 +74,13 @@ package struct RefreshTranscript: Sendable {
     }
 
     package var bytes: [UInt8] {
-        var transcript = Transcript(counter == nil ? "refresh" : "refresh-2")
+        var transcript = Transcript("refresh-2")
         transcript.add(app)
         transcript.add(release)
         transcript.add(token.id.bytes)
         transcript.add(UInt64(token.epoch))
         transcript.add(attempt)
         transcript.add(UInt64(bitPattern: time))
-        guard let counter else { return transcript.bytes }
         transcript.add(UInt64(bitPattern: counter))
         transcript.add(nonce)
         transcript.add(purpose.rawValue)

@@ -28,20 +28,18 @@ import Testing
         let found = SessionID(bytes.span)
         let id = try #require(found)
         let transcript = RefreshTranscript(
-            app: "demo", release: "r_1", token: SessionToken(id: id, epoch: 258), attempt: [9, 9], time: 3)
+            app: "demo", release: "r_1", token: SessionToken(id: id, epoch: 258), attempt: [9, 9], time: 3,
+            counter: 513, nonce: [7, 7, 7])
         func number(_ low: [UInt8]) -> [UInt8] { [UInt8](repeating: 0, count: 8 - low.count) + low }
         let expected =
-            Array("countersign/1 refresh\0".utf8) + number([4]) + Array("demo".utf8) + number([3])
+            Array("countersign/1 refresh-2\0".utf8) + number([4]) + Array("demo".utf8) + number([3])
             + Array("r_1".utf8)
             + number([16]) + [UInt8](1...16) + number([1, 2]) + number([2]) + [9, 9] + number([3])
-        #expect(transcript.bytes == expected)
-        var numbered = transcript
-        (numbered.counter, numbered.nonce) = (513, [7, 7, 7])
         let tail = number([2, 1]) + number([3]) + [7, 7, 7] + number([5]) + Array("renew".utf8)
-        #expect(
-            numbered.bytes == Array("countersign/1 refresh-2\0".utf8) + expected.dropFirst(22) + tail)
-        numbered.purpose = .reportReuse
-        #expect(numbered.bytes.suffix(20) == number([12]) + Array("report-reuse".utf8))
+        #expect(transcript.bytes == expected + tail)
+        var report = transcript
+        report.purpose = .reportReuse
+        #expect(report.bytes.suffix(20) == number([12]) + Array("report-reuse".utf8))
     }
 
     @Test func everyPartOfALoginIsBound() throws {

@@ -74,7 +74,6 @@ extension SessionLifecycle {
         _ request: RefreshRequest, row: StoredSession, at now: Int64
     ) async throws(Refusal) -> Step {
         switch judge(request, row: row, at: now) {
-        case .repeated(let successor): return .answered(row, successor)
         case .recorded, .superseded(.some): return try await write(request, offer: nil, at: now)
         case .first(let base):
             // Two scalar multiplications, too slow for the writer's thread.
@@ -82,13 +81,6 @@ extension SessionLifecycle {
             next.successor = try successor(of: base, row: row, for: request)
             return try await write(request, offer: next, at: now)
         case .superseded(nil): return .superseded(row)
-        case .unnumbered:
-            // The session lives on: a copy that was held from before the client numbered its transcripts
-            // must not end it.
-            throw Refusal(
-                .sessionEnded,
-                detail: "refresh: session \(row.id) is of a client that numbers its transcripts, and this "
-                    + "one has no `counter`; this version of the app signs in again")
         case .reused: throw try await endReused(request, row: row, at: now)
         case .unknown:
             throw Refusal(
@@ -137,7 +129,7 @@ extension SessionLifecycle {
             var bare = offer
             bare?.successor = nil
             return bare == base ? offer.map { ($0, true) } : nil
-        case .repeated, .reused, .unknown, .unnumbered: return nil
+        case .reused, .unknown: return nil
         }
     }
 
@@ -178,7 +170,7 @@ extension SessionLifecycle {
             for: .sessionReuse, on: .session(row.id, of: row.app),
             details: [
                 ("epoch", .integer(Int64(request.token.epoch))),
-                ("counter", request.counter.map { .integer($0) } ?? .null),
+                ("counter", .integer(request.counter)),
                 ("purpose", .string(request.purpose.rawValue)),
             ], by: .server
         )

@@ -17,9 +17,9 @@ package struct RefreshRequest: Sendable {
     package var attempt: [UInt8]
     /// Whole Unix seconds.
     package var time: Int64
-    /// The transcript's number, from 1; nil for a client from before transcripts were numbered.
-    package var counter: Int64?
-    /// 16 bytes of a numbered transcript; otherwise empty.
+    /// The transcript's number, from 1.
+    package var counter: Int64
+    /// 16 bytes.
     package var nonce: [UInt8]
     package var purpose = RefreshTranscript.Purpose.renew
     /// 32 bytes: the HMAC under the request key of the epoch to leave.
@@ -28,7 +28,7 @@ package struct RefreshRequest: Sendable {
     package var signature: [UInt8]
 
     package init(
-        release: AppRelease, token: SessionToken, attempt: [UInt8], time: Int64, counter: Int64?,
+        release: AppRelease, token: SessionToken, attempt: [UInt8], time: Int64, counter: Int64,
         nonce: [UInt8], purpose: RefreshTranscript.Purpose = .renew, mac: [UInt8], signature: [UInt8]
     ) {
         self.release = release

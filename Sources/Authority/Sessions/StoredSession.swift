@@ -71,9 +71,9 @@ package struct DeviceCredentials: Sendable, Equatable {
     /// before this was stored.
     package var release: KeyID?
     package var previousRelease: KeyID?
-    /// The attempt that led to `epoch`; several for a client that does not number its transcripts.
+    /// The attempt that led to `epoch`; none for the login's.
     package var attempts: [[UInt8]] = []
-    /// The highest counter of a transcript that verified; 0 while the client has not numbered any.
+    /// The highest counter of a transcript that verified; 0 before the first refresh.
     package var counter: Int64 = 0
     /// SHA-256 of that transcript.
     package var counterDigest: [UInt8]?
@@ -87,11 +87,8 @@ package struct DeviceCredentials: Sendable, Equatable {
         package var ephemeral: [UInt8]
         /// The release whose refresh asked for it last.
         package var release: KeyID?
-        /// The attempt that asked for it; at most ``mostUnnumberedAttempts`` of a client that does not number
-        /// its transcripts, the newest first.
+        /// The attempt that asked for it.
         package var attempts: [[UInt8]]
-
-        package static let mostUnnumberedAttempts = 8
 
         package init(
             sealedRoot: [UInt8], ephemeral: [UInt8], release: KeyID? = nil, attempts: [[UInt8]]

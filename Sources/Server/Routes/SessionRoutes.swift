@@ -160,8 +160,7 @@ struct TokenRoutes: Sendable {
         let token: SessionToken
         let attempt: [UInt8]
         let time: Int64
-        /// Nil for a client from before transcripts were numbered.
-        let counter: Int64?
+        let counter: Int64
         let nonce: [UInt8]
         let purpose: RefreshTranscript.Purpose
         let mac: [UInt8]
@@ -175,17 +174,13 @@ struct TokenRoutes: Sendable {
             self.token = token
             attempt = try body.bytes("attempt", count: RefreshTranscript.attemptCount)
             time = try body.integer("time")
-            counter = body.has("counter") ? try body.integer("counter", in: 1...(1 << 53)) : nil
-            nonce =
-                counter == nil ? [] : try body.bytes("nonce", count: RefreshTranscript.nonceCount)
+            counter = try body.integer("counter", in: 1...(1 << 53))
+            nonce = try body.bytes("nonce", count: RefreshTranscript.nonceCount)
             let words = RefreshTranscript.Purpose.allCases.map(\.rawValue)
             let word =
                 body.has("purpose") ? try body.text("purpose") : RefreshTranscript.Purpose.renew.rawValue
-            guard let purpose = RefreshTranscript.Purpose(rawValue: word),
-                counter != nil || purpose == .renew
-            else {
-                throw body.malformed(
-                    "purpose", expected: "\(words.joined(separator: " or ")), beside a `counter`")
+            guard let purpose = RefreshTranscript.Purpose(rawValue: word) else {
+                throw body.malformed("purpose", expected: words.joined(separator: " or "))
             }
             self.purpose = purpose
             mac = try body.bytes("mac", count: 32)

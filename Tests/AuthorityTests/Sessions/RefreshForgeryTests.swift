@@ -25,7 +25,7 @@ import Testing
         add { $0.time += 1 }
         add { $0.counter = 2 }
         add { $0.nonce[0] ^= 1 }
-        add { $0.counter = nil }
+        add { $0.nonce = [] }
         add { $0.purpose = .reportReuse }
         add { $0.token.id = other.token.id }
         add { $0.release = other.release }

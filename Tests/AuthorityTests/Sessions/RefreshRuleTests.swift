@@ -24,7 +24,7 @@ import Testing
     }
 
     private static func statement(
-        _ epoch: UInt32, _ attempt: [UInt8], _ counter: Int64?, _ digest: [UInt8] = [1],
+        _ epoch: UInt32, _ attempt: [UInt8], _ counter: Int64, _ digest: [UInt8] = [1],
         _ purpose: RefreshTranscript.Purpose = .renew
     ) -> RefreshRule.Statement {
         RefreshRule.Statement(
@@ -58,11 +58,9 @@ import Testing
             // More than a device can have signed.
             (5, [0xC], RefreshTranscript.highestCounter, [[0xC]], "recorded"),
             (5, [0xC], RefreshTranscript.highestCounter + 1, [[0xC]], "reused"),
-            // Without a counter, in a session that has shown one.
-            (5, [0xC], nil, nil, "unnumbered"), (4, [0xC], nil, nil, "unnumbered"),
-        ] as [(UInt32, [UInt8], Int64?, [[UInt8]]?, String)])
+        ] as [(UInt32, [UInt8], Int64, [[UInt8]]?, String)])
     func verdicts(
-        _ row: (epoch: UInt32, attempt: [UInt8], counter: Int64?, offered: [[UInt8]]?, verdict: String)
+        _ row: (epoch: UInt32, attempt: [UInt8], counter: Int64, offered: [[UInt8]]?, verdict: String)
     ) {
         let device = RefreshRuleTests.device(offering: row.offered)
         let verdict = RefreshRule.judge(
@@ -71,25 +69,12 @@ import Testing
         #expect(RefreshRuleTests.name(verdict) == row.verdict)
     }
 
-    @Test(
-        "a session that has shown no counter: nothing without one ends it, and the first one joins",
-        arguments: [
-            (5, [0xC], nil, nil, "first"), (5, [0xC], nil, [[0xC]], "repeated"),
-            (5, [0xD], nil, [[0xC]], "recorded"), (4, [0xA], nil, nil, "superseded"),
-            (4, [0xC], nil, nil, "superseded"), (0, [0xC], nil, nil, "superseded"),
-            (6, [0xD], nil, [[0xC]], "first"), (6, [0xD], nil, nil, "unknown"),
-            (.max, [0xD], nil, nil, "unknown"), (5, [0xC], 1, nil, "first"),
-            (5, [0xD], 1, [[0xC]], "recorded"), (4, [0xA], 1, nil, "superseded, stored"),
-            (4, [0xC], 1, nil, "superseded, stored"), (6, [0xD], 1, [[0xC]], "first"),
-        ] as [(UInt32, [UInt8], Int64?, [[UInt8]]?, String)])
-    func unnumbered(
-        _ row: (epoch: UInt32, attempt: [UInt8], counter: Int64?, offered: [[UInt8]]?, verdict: String)
-    ) {
-        let device = RefreshRuleTests.device(offering: row.offered, counter: 0)
+    @Test("the first counter of a session is above none")
+    func firstCounter() {
         let verdict = RefreshRule.judge(
-            device, by: RefreshRuleTests.statement(row.epoch, row.attempt, row.counter),
+            RefreshRuleTests.device(counter: 0), by: RefreshRuleTests.statement(5, [0xC], 1),
             at: RefreshRuleTests.now)
-        #expect(RefreshRuleTests.name(verdict) == row.verdict)
+        #expect(RefreshRuleTests.name(verdict) == "first")
     }
 
     @Test("the same transcript again is no second party, and a report ends the session whatever its counter")
@@ -118,22 +103,6 @@ import Testing
         #expect(next.epoch == 6 && next.sealedRoot == [1, 6] && next.sealedPreviousRoot == [1, 5])
         #expect(next.epochBegan == RefreshRuleTests.now && next.successor == nil)
         #expect(next.attempts == [[0xC]] && next.counter == 9 && next.counterDigest == [1])
-    }
-
-    @Test("of a client that numbers nothing a few attempts are remembered, the newest first")
-    func bounded() {
-        var device = RefreshRuleTests.device(offering: [[0]], counter: 0)
-        for number in 1...20 as ClosedRange<UInt8> {
-            guard
-                case .recorded(let next) = RefreshRule.judge(
-                    device, by: RefreshRuleTests.statement(5, [number], nil), at: RefreshRuleTests.now)
-            else {
-                Issue.record("not joined")
-                return
-            }
-            device = next
-        }
-        #expect(device.successor?.attempts == (13...20).reversed().map { [$0] })
     }
 
     @Test("the last epoch there is cannot be left")

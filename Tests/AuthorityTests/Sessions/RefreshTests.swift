@@ -241,7 +241,7 @@ import Testing
         #expect(refusal?.endedSession?.reason == "reused")
     }
 
-    /// Fails under the rule that remembers the last eight attempts: the held copy's attempt is forgotten.
+    /// Fails under a rule that remembers the last eight attempts: the held copy's attempt is forgotten.
     @Test("a copy that is held back while refusals provoke more refreshes ends nothing")
     func heldBack() async throws {
         let scene = try SessionScene()
@@ -308,30 +308,6 @@ import Testing
         let stored = try scene.credentials(session.token.id)
         #expect(stored.counter == 4 && stored.counterDigest == request.transcriptDigest)
         #expect(stored.successor?.attempts == [attempt])
-    }
-
-    @Test("a client from before transcripts were numbered goes on, and none of its copies ends the session")
-    func unnumbered() async throws {
-        let scene = try SessionScene()
-        var session = try await scene.signIn(scene.addAccount("alice"))
-        let left = session
-        for _ in 0..<3 {
-            session.adopt(try await scene.unnumberedAnswer(to: session))
-            #expect(try await scene.refusal(of: session) == nil)
-        }
-        for _ in 0..<2 {
-            let refusal = await #expect(throws: Refusal.self) { try await scene.unnumberedAnswer(to: left) }
-            #expect(refusal?.code == .replayed)
-        }
-        #expect(try await scene.refusal(of: session) == nil)
-        // It is updated: from its first counter on, copies without one are refused, and end nothing.
-        let held = session.refresh(scene.newAttempt(), at: scene.now, counter: .some(nil))
-        try await scene.refresh(&session)
-        let refusal = await #expect(throws: Refusal.self) {
-            try await scene.life.refresh(held, at: scene.now)
-        }
-        #expect(refusal?.code == .sessionEnded && refusal?.endedSession == nil)
-        #expect(try await scene.refusal(of: session) == nil)
     }
 
     @Test("the top of the counters leaves room for the other holder")

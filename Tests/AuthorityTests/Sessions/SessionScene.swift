@@ -144,14 +144,6 @@ final class SessionScene: Sendable {
         try await life.refresh(session.refresh(attempt ?? newAttempt(), at: time ?? now), at: now)
     }
 
-    /// The same to a client from before transcripts were numbered.
-    func unnumberedAnswer(
-        to session: TestSession, attempt: [UInt8]? = nil, time: Int64? = nil
-    ) async throws(Refusal) -> RenewedSession {
-        try await life.refresh(
-            session.refresh(attempt ?? newAttempt(), at: time ?? now, counter: .some(nil)), at: now)
-    }
-
     func newAttempt() -> [UInt8] { SystemRandom().bytes(RefreshTranscript.attemptCount) }
 }
 
@@ -198,14 +190,14 @@ struct TestSession: Sendable {
 
     /// `counter` is the device's next one unless another is given.
     func refresh(
-        _ attempt: [UInt8], at time: Int64, counter: Int64?? = .none,
+        _ attempt: [UInt8], at time: Int64, counter: Int64? = nil,
         purpose: RefreshTranscript.Purpose = .renew
     ) -> RefreshRequest {
-        let counter = counter ?? device.counter.next()
-        let nonce = counter == nil ? [] : SystemRandom().bytes(RefreshTranscript.nonceCount)
         let request = RefreshRequest(
-            release: release, token: token, attempt: attempt, time: time, counter: counter, nonce: nonce,
-            purpose: purpose, mac: [], signature: [])
+            release: release, token: token, attempt: attempt, time: time,
+            counter: counter ?? device.counter.next(),
+            nonce: SystemRandom().bytes(RefreshTranscript.nonceCount), purpose: purpose, mac: [],
+            signature: [])
         return signed(request)
     }
 

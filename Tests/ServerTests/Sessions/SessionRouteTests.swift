@@ -281,4 +281,17 @@ import Testing
     func malformed(_ body: String) throws {
         #expect(throws: Refusal.self) { try TokenRoutes.TokenExchange(Array(body.utf8)) }
     }
+
+    @Test("a refresh without a counter or a nonce is malformed", arguments: ["counter", "nonce"])
+    func unnumbered(_ missing: String) async throws {
+        let server = try SessionServer()
+        let own = try await server.signIn("alice")
+        let release = Credentials(keyID: server.release.id, key: server.release.key)
+        let whole = try own.refresh(at: server.clock.now)
+        guard case .object(let members) = whole else { return }
+        let rest = JSONValue.object(members.filter { $0.name != missing })
+        let refused = try await server.call("POST", "\(prefix)/token", as: release, rest)
+        #expect(refused.status == 400 && refused["code"]?.string == "malformed")
+        #expect(try await server.call("POST", "\(prefix)/token", as: release, whole).status == 200)
+    }
 }

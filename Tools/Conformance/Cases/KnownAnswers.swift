@@ -134,7 +134,7 @@ extension ConformanceCase {
                 with: [
                     "app": "shop", "release": "r_known", "session": .bytes(session.bytes), "epoch": 7,
                     "attempt": .bytes(transcript.attempt), "time": .integer(transcript.time),
-                    "counter": .integer(transcript.counter ?? 0), "nonce": .bytes(transcript.nonce),
+                    "counter": .integer(transcript.counter), "nonce": .bytes(transcript.nonce),
                     "purpose": .string(transcript.purpose.rawValue), "key": .bytes(key),
                 ])
             try answer.expect("transcript", equals: transcript.bytes, of: "The refresh")
