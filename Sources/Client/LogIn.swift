@@ -102,8 +102,8 @@ package struct LogIn: Sendable {
         return signedIn
     }
 
-    /// The device as both ends bind it. Servers from before `key_storage` existed neither repeat it nor bind
-    /// it.
+    /// The device as both ends bind it: a server neither repeats nor binds a `key_storage` that it does not
+    /// know.
     private static func bound(_ device: Device, by answer: ResponseFields) throws(ClientOperationError)
         -> Device
     {

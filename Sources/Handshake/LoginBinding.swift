@@ -64,7 +64,7 @@ package struct LoginBinding: Sendable {
         transcript.add(account.bytes)
         transcript.add(digest)
         for part in [loginID, ke1, ke2, ke3] + more { transcript.add(part) }
-        // Last, and only if both sides have it: older versions compute the transcript without it.
+        // Last, and only if both sides know the value.
         if purpose == .login, let storage = device.keyStorage { transcript.add(storage.rawValue) }
         return transcript.bytes
     }

@@ -25,7 +25,7 @@ package actor FakeAuthority {
     /// Passwords of accounts on the login ladder, by name.
     private var ladder: [String: String] = [:]
     package private(set) var session: FakeSession?
-    private var passwordMinimum: Int64 = 1
+    private var passwordMinimum: Int64? = 1
     /// Earlier sessions, which ended when the present one began.
     private var former: [FakeSession] = []
     /// The code that resets a password.
@@ -47,7 +47,8 @@ package actor FakeAuthority {
 
     private var signatures: Set<[UInt8]> = []
 
-    package func demandPasswords(of characters: Int64) { passwordMinimum = characters }
+    /// Nil states no minimum, which no authority does.
+    package func demandPasswords(of characters: Int64?) { passwordMinimum = characters }
 
     private struct Pending {
         let binding: LoginBinding
@@ -257,7 +258,7 @@ package actor FakeAuthority {
                 [
                     "response": .bytes(response.bytes), "handle": .bytes(credential),
                     "registration_key": .bytes(receiver.publicHalf), "app": .string(app),
-                    "password_min": .integer(passwordMinimum),
+                    "password_min": passwordMinimum.map { .integer($0) } ?? .null,
                 ], draft, nil)
         case "registration/finish":
             let (name, handle) = (try text("account"), try bytes("handle"))

@@ -48,7 +48,7 @@ import Testing
         var world = try await world(has: hardware)
         try await world.logIn()
         #expect(try world.state.keys?.storage == .tpm)
-        #expect(await world.authority.session?.device.keyStorage == nil, "an older server does not ask")
+        #expect(await world.authority.session?.device.keyStorage == nil, "the fake server repeats none")
         for _ in 0..<2 {
             await world.pass(FakeSession.lifetime)
             #expect(try await world.calls.send(world.draft()).response.status == 200)

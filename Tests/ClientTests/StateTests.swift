@@ -49,6 +49,20 @@ import Testing
         #expect(try kept()?.text(240) == "the client's" && kept()?.bytes(200) == nil)
     }
 
+    /// A counter that were guessed could be signed twice, which ends the session as reused.
+    @Test func aSessionWithoutItsCounterIsNotRead() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        try await world.logIn()
+        let (vault, name) = (world.store.vault, try StateKeeper.item(host: world.installation.host, app: nil))
+        let item = try #require(try vault.read(name).get())
+        var parts = try #require(StateParts(item.contents.secret))
+        #expect(parts.number(27) == 0)
+        parts[27] = nil
+        try vault.write(.bytes(parts.contents), to: name)
+        #expect(throws: ClientOperationError.self) { try world.another().keeper.readVault() }
+    }
+
     /// A client that cannot read the stored state neither overwrites it nor treats its user as signed out.
     @Test func whatCannotBeReadIsNotTakenForNothing() async throws {
         let world = try await FakeWorld()

@@ -60,8 +60,7 @@ import Testing
     }
 
     /// Where a device says that it keeps its keys is bound by the finish of a login alone, so that an end
-    /// from before there was such a statement, which binds none, and one that is not told of it compute the
-    /// same.
+    /// that does not know the value computes the same.
     @Test func whereKeysAreKeptIsBoundByTheFinishAlone() throws {
         let silent = try binding()
         func finish(_ storage: KeyStorage?, _ purpose: LoginBinding.Purpose = .login) -> [UInt8] {

@@ -102,6 +102,14 @@ import Testing
         try await client.signUp("bob", "correct hors")
     }
 
+    /// Otherwise a password that the app's policy forbids would be registered.
+    @Test func anAuthorityMustStateTheShortestPassword() async throws {
+        let world = try await World()
+        await world.authority.demandPasswords(of: nil)
+        let client = try world.client()
+        await #expect(throws: CountersignError.self) { try await client.signUp("bob", "correct horse") }
+    }
+
     @Test func thePasswordGoesToNobodyWhoIsNotPinned() async throws {
         let world = try await World()
         let client = try world.client()

@@ -128,10 +128,11 @@ struct ResponseFields {
     }
 
     /// Checks a new password against the minimum that the authority states: only the device sees the
-    /// password. An earlier authority states none.
+    /// password.
     func checkLength(of password: Password) throws(ClientOperationError) {
-        guard let value = root["password_min"] else { return }
-        guard let minimum = document.integer(value, in: 1...Password.longestTyped) else {
+        guard let value = root["password_min"],
+            let minimum = document.integer(value, in: 1...Password.longestTyped)
+        else {
             throw missing("password_min", expected: "a number from 1 to \(Password.longestTyped)")
         }
         guard password.codePoints >= minimum else { throw .passwordTooShort(minimum: minimum) }

@@ -9,17 +9,11 @@ package final class DeviceKeyKeeper: Sendable {
     private let state: ItemName
     package let policy: DeviceKeyPolicy
     /// The keys that were opened last, so that a signature needs no read of the vault.
-    private let memory = Locked(Memory())
+    private let memory = Locked<Opened?>(nil)
 
     /// Other processes may write, too; more failures in a row mean that the vault does not store what it is
     /// given.
     private static let mostRounds = 100
-
-    private struct Memory {
-        var opened: Opened?
-        /// The entry from an earlier version's state, until the vault stores it.
-        var unstored: DeviceKeyItem.Entry?
-    }
 
     private struct Opened {
         let keys: DeviceKeys
@@ -144,9 +138,6 @@ package final class DeviceKeyKeeper: Sendable {
         }
     }
 
-    /// Keeps in memory what cannot be stored yet.
-    func hold(_ entry: DeviceKeyItem.Entry) { memory.with { $0.unstored = entry } }
-
     private func isUsable(_ keys: DeviceKeys) -> Bool {
         guard let handle = try? signing(keys) else { return false }
         return (try? handle.verifyUsable()) != nil
@@ -157,7 +148,7 @@ package final class DeviceKeyKeeper: Sendable {
     /// The signing key of stored keys. Throws ``ClientOperationError/deviceKeyLost(_:)`` if it is gone for
     /// good.
     func signing(_ keys: DeviceKeys) throws(ClientOperationError) -> any DeviceSigningKeyHandle {
-        if let known = memory.with({ $0.opened?.keys == keys ? $0.opened?.signing : nil }) {
+        if let known = memory.with({ $0?.keys == keys ? $0?.signing : nil }) {
             return known
         }
         guard let wrapped = try entry(of: keys).signing else {
@@ -170,7 +161,7 @@ package final class DeviceKeyKeeper: Sendable {
 
     /// The agreement key.
     func agreement(_ keys: DeviceKeys) throws(ClientOperationError) -> any DeviceAgreementKeyHandle {
-        if let known = memory.with({ $0.opened?.keys == keys ? $0.opened?.agreement : nil }) {
+        if let known = memory.with({ $0?.keys == keys ? $0?.agreement : nil }) {
             return known
         }
         let wrapped = try entry(of: keys).agreement.wrapped
@@ -206,8 +197,6 @@ package final class DeviceKeyKeeper: Sendable {
     }
 
     private func entry(of keys: DeviceKeys) throws(ClientOperationError) -> DeviceKeyItem.Entry {
-        let unstored = memory.with { $0.unstored }
-        if let unstored, unstored.name == keys.name { return unstored }
         guard let entry = try stored()[keys.name] else {
             throw .deviceKeyLost("the vault has no keys of this device")
         }
@@ -234,10 +223,10 @@ package final class DeviceKeyKeeper: Sendable {
     }
 
     private func remember(_ keys: DeviceKeys, change: (inout Opened) -> Void) {
-        memory.with { memory in
-            var now = memory.opened.flatMap { $0.keys == keys ? $0 : nil } ?? Opened(keys: keys)
+        memory.with { opened in
+            var now = opened.flatMap { $0.keys == keys ? $0 : nil } ?? Opened(keys: keys)
             change(&now)
-            memory.opened = now
+            opened = now
         }
     }
 }

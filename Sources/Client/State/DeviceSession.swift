@@ -15,8 +15,8 @@ package struct DeviceSession: Sendable {
         let requestKey: SigningKey
         /// When its token expires, as far as is known here: whole Unix seconds.
         package var expires: Int64
-        /// The release whose login or refresh made it: the server admits its key for that one alone. Nil for
-        /// epochs that an earlier build stored.
+        /// The release whose login or refresh made it: the server admits its key for that one alone. Nil in a
+        /// session that a test of an app made up.
         package let release: KeyID?
 
         init(number: UInt32, root: SessionRoot, release: KeyID?, expires: Int64) {

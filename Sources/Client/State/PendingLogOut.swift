@@ -90,14 +90,15 @@ extension PendingLogOut {
         else { return nil }
         (session, self.until) = (id, until)
         if let key = parts[Tag.requestKey],
-            let epoch = parts.number(Tag.epoch).flatMap(UInt32.init(exactly:))
+            let epoch = parts.number(Tag.epoch).flatMap(UInt32.init(exactly:)),
+            let counter = parts.number(Tag.counter), counter >= 0
         {
             credential = .device(
                 Device(
                     latest: Epoch(number: epoch, requestKey: key),
                     former: epoch == 0
                         ? nil : parts[Tag.formerKey].map { Epoch(number: epoch - 1, requestKey: $0) },
-                    attempt: parts.bytes(Tag.attempt), counter: max(parts.number(Tag.counter) ?? 0, 0),
+                    attempt: parts.bytes(Tag.attempt), counter: counter,
                     hasFoundReuse: parts.number(Tag.reuse) == 1))
         } else if let token = parts[Tag.token] {
             credential = .bearer(token: token)

@@ -11,9 +11,6 @@ package struct PersistedState: Sendable {
     /// Made at the first login, and kept when a session ends: the authority recognizes the device by them.
     /// Their private halves are not in this value.
     package var keys: DeviceKeys?
-    /// The private halves as an earlier version stored them, in this value: the client moves them to their
-    /// own item.
-    var inlineKeys: DeviceKeyItem.Entry?
     /// Seconds to add to the device's clock.
     package var clockOffset: Int64 = 0
     package var login: ActiveLogin?
@@ -130,21 +127,14 @@ extension ActiveLogin {
 /// again.
 ///
 /// The client keeps the parts of a newer build, since that may run here again: tags up to 9 and from 240 on
-/// for as long as the vault exists, others for as long as the session lives. Builds from before 240 was
-/// introduced keep those as long as the session.
+/// for as long as the vault exists, others for as long as the session lives.
 private enum Tag {
     static let clients: [ClosedRange<UInt8>] = [0...9, 240...255]
     static let sessions: ClosedRange<UInt8> = 10...239
     static let known: Set<UInt8> = [
-        deviceKeys, lastAccount, app, clock, signingKey, agreementKey, endReason, endTime, endedBy,
-        signingPoint,
-        account,
-        deviceClass,
-        deviceName, slots,
-        session, idle, epoch, root,
-        expires,
-        attempt, nextRoot, nextExpires, asked, counter, reuse, release, nextRelease, token, loginToken,
-        tokenExpires, pendingLogOuts, authorityKeyInUse,
+        deviceKeys, lastAccount, app, clock, endReason, endTime, endedBy, account, deviceClass, deviceName,
+        slots, session, idle, epoch, root, expires, attempt, nextRoot, nextExpires, asked, counter, reuse,
+        release, nextRelease, token, loginToken, tokenExpires, pendingLogOuts, authorityKeyInUse,
     ]
 
     static let pendingLogOuts: UInt8 = 241
@@ -153,20 +143,15 @@ private enum Tag {
     static let lastAccount: UInt8 = 9
     static let deviceKeys: UInt8 = 0
     static let (app, clock): (UInt8, UInt8) = (1, 2)
-    /// Of earlier versions, which stored the device's keys here: read, and not written.
-    static let (signingKey, agreementKey): (UInt8, UInt8) = (3, 4)
     static let (endReason, endTime, endedBy): (UInt8, UInt8, UInt8) = (5, 6, 7)
-    /// Also of earlier versions.
-    static let signingPoint: UInt8 = 8
     static let (account, deviceClass, deviceName, slots, session): (UInt8, UInt8, UInt8, UInt8, UInt8) = (
         10, 11, 12, 13, 14
     )
     static let (idle, epoch, root, expires): (UInt8, UInt8, UInt8, UInt8) = (15, 20, 21, 22)
     static let (attempt, nextRoot, nextExpires, asked): (UInt8, UInt8, UInt8, UInt8) = (23, 24, 25, 26)
-    /// Absent, as builds from before they were introduced leave them, is 0.
     static let (counter, reuse): (UInt8, UInt8) = (27, 28)
-    /// The key ids of the releases that `root` and `nextRoot` are for. Absent where an earlier build stored
-    /// the epoch.
+    /// The key ids of the releases that `root` and `nextRoot` are for. Absent in a session that a test of an
+    /// app made up.
     static let (release, nextRelease): (UInt8, UInt8) = (29, 33)
     static let (token, loginToken, tokenExpires): (UInt8, UInt8, UInt8) = (30, 31, 32)
 }
@@ -180,11 +165,6 @@ extension PersistedState {
         app = parts.text(Tag.app)
         clockOffset = parts.number(Tag.clock) ?? 0
         keys = parts[Tag.deviceKeys].flatMap { DeviceKeys($0) }
-        // An earlier version that was reinstalled has written these last.
-        if let agreement = parts[Tag.agreementKey] {
-            guard let inline = InlineDeviceKeys(parts, agreement: agreement) else { return nil }
-            (keys, inlineKeys) = (inline.keys, inline.entry)
-        }
         ended = parts.text(Tag.endReason).map {
             SessionEndRecord(reason: $0, at: parts.number(Tag.endTime), by: parts.text(Tag.endedBy))
         }
@@ -194,8 +174,6 @@ extension PersistedState {
         guard let id = parts.bytes(Tag.session) else { return }
         guard let login = ActiveLogin(parts, id: SessionID(id.span)) else { return nil }
         self.login = login
-        // An older build's state names no other account.
-        lastAccount = lastAccount ?? login.account
     }
 
     var contents: Secret {
@@ -211,36 +189,6 @@ extension PersistedState {
         parts.set(Tag.authorityKeyInUse, to: authorityKeyInUse)
         login?.write(to: &parts)
         return parts.contents
-    }
-}
-
-/// The device's keys as earlier versions stored them: in software, beside the session's root.
-private struct InlineDeviceKeys {
-    let keys: DeviceKeys
-    let entry: DeviceKeyItem.Entry
-
-    /// `agreement` is PKCS #8, and so is the signing key, unless it is bound to presence and only its point
-    /// is stored here.
-    init?(_ parts: StateParts, agreement: Secret) {
-        let software = SoftwareKeys()
-        guard let agreementPoint = try? software.agreementKey(agreement).point else { return nil }
-        let signing: WrappedKey?
-        let signingPoint: P256Point
-        switch (parts[Tag.signingKey], parts.bytes(Tag.signingPoint)) {
-        case (let pkcs8?, nil):
-            guard let point = try? software.signingKey(pkcs8).point else { return nil }
-            (signingPoint, signing) = (point, WrappedKey(point: point, wrapped: pkcs8))
-        case (nil, let bytes?):
-            guard let point = P256Point(bytes) else { return nil }
-            (signingPoint, signing) = (point, nil)
-        default: return nil
-        }
-        keys = DeviceKeys(
-            signingPoint: signingPoint, agreementPoint: agreementPoint, storage: .software,
-            isBoundToPresence: signing == nil)
-        entry = DeviceKeyItem.Entry(
-            name: keys.name, storage: .software, signing: signing,
-            agreement: WrappedKey(point: agreementPoint, wrapped: agreement))
     }
 }
 
@@ -292,7 +240,7 @@ extension ActiveLogin.Session {
     fileprivate init?(device parts: StateParts, id: SessionID, idle: Int64) {
         guard let root = parts[Tag.root], root.count == SessionRoot.count,
             let number = parts.number(Tag.epoch).flatMap(UInt32.init(exactly:)), number < .max,
-            let expires = parts.number(Tag.expires)
+            let expires = parts.number(Tag.expires), let counter = parts.number(Tag.counter), counter >= 0
         else { return nil }
         var successor: DeviceSession.Epoch?
         if let root = parts[Tag.nextRoot], root.count == SessionRoot.count,
@@ -310,7 +258,7 @@ extension ActiveLogin.Session {
                     release: parts.text(Tag.release).flatMap { KeyID($0) }, expires: expires),
                 idle: idle,
                 successor: successor, attempt: parts.bytes(Tag.attempt), asked: parts.number(Tag.asked),
-                counter: max(parts.number(Tag.counter) ?? 0, 0),
+                counter: counter,
                 hasFoundReuse: parts.number(Tag.reuse) == 1))
     }
 

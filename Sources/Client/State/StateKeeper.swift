@@ -135,20 +135,15 @@ package final class StateKeeper: Sendable {
 
     private func read() throws(ClientOperationError) -> Kept {
         do throws(VaultError) {
-            for _ in 0..<StateKeeper.mostRounds {
-                let reading = vault.read(name)
-                guard let item = try reading.get() else {
-                    return know(Kept(state: PersistedState(), found: .absent))
-                }
-                let found = Vault.Expectation.version(item.version)
-                if let known = known.with({ $0 }), known.found == found { return know(known) }
-                guard let state = PersistedState(item.contents.secret) else {
-                    throw VaultError.failed("\(name): holds what this build cannot read")
-                }
-                guard let keys = state.inlineKeys else { return know(Kept(state: state, found: found)) }
-                if let moved = move(keys, of: state, found: found) { return moved }
+            guard let item = try vault.read(name).get() else {
+                return know(Kept(state: PersistedState(), found: .absent))
             }
-            throw .failed("\(name): written by others \(StateKeeper.mostRounds) times in a row")
+            let found = Vault.Expectation.version(item.version)
+            if let known = known.with({ $0 }), known.found == found { return know(known) }
+            guard let state = PersistedState(item.contents.secret) else {
+                throw .failed("\(name): holds what this build cannot read")
+            }
+            return know(Kept(state: state, found: found))
         } catch {
             let problem = ClientOperationError(error)
             announcer.tell(SessionStatus(problem))
@@ -156,30 +151,11 @@ package final class StateKeeper: Sendable {
         }
     }
 
-    /// Moves keys that an earlier version stored with the session into their own item. Until the vault
-    /// accepts that, the client uses them as they are and moves them with the next change. Nil if another
-    /// writer came first.
-    private func move(
-        _ keys: DeviceKeyItem.Entry, of state: PersistedState, found: Vault.Expectation
-    ) -> Kept? {
-        deviceKeys.hold(keys)
-        do throws(ClientOperationError) {
-            return try write(state, over: found) ? known.with { $0 } : nil
-        } catch {
-            return know(Kept(state: state, found: found))
-        }
-    }
-
     /// Returns false, and writes nothing, if another writer came first.
     private func write(_ state: PersistedState, over found: Vault.Expectation) throws(ClientOperationError)
         -> Bool
     {
-        var state = state
         do {
-            if let keys = state.inlineKeys {
-                try deviceKeys.store(keys, sparing: keys.name)
-                state.inlineKeys = nil
-            }
             let version = try vault.write(.bytes(state.contents), to: name, expecting: found)
             _ = know(Kept(state: state, found: .version(version)))
             return true

@@ -14,9 +14,6 @@ import Testing
         var sessions: [TestSession] = []
         for name in ["alice", "bob"] { sessions.append(try await scene.signIn(scene.addAccount(name))) }
         for round in 0..<rounds(200, short: 6) {
-            // One attempt that is sent repeatedly, or, by clients from before transcripts were numbered, one
-            // attempt each.
-            let isNumbered = round.isMultiple(of: 2)
             var session = sessions[round % 2]
             let left = session
             let attempt = scene.newAttempt()
@@ -24,9 +21,6 @@ import Testing
                 for number in 0..<50 {
                     let time = scene.now - 25 + Int64(number)
                     group.addTask {
-                        guard isNumbered else {
-                            return try await scene.unnumberedAnswer(to: left, time: time)
-                        }
                         do throws(Refusal) {
                             return try await scene.answer(to: left, attempt: attempt, time: time)
                         } catch {
@@ -42,7 +36,7 @@ import Testing
                     if let answer { all.append(answer) }
                 }
             }
-            #expect(isNumbered ? !answers.isEmpty : answers.count == 50)
+            #expect(!answers.isEmpty)
             #expect(Set(answers.map(\.ephemeral)).count == 1, "one successor")
             session.adopt(try #require(answers.first))
             #expect(try await scene.refusal(of: session) == nil)
