@@ -34,8 +34,7 @@ extension Deployment {
     /// The seed that signs now; created at first use.
     package func answerKey() throws(OperationalError) -> Secret { try answerSeeds().current }
 
-    /// Created at first use. An earlier version stored the current seed alone; the next one is then created
-    /// here.
+    /// Created at first use.
     package func answerSeeds() throws(OperationalError) -> AnswerSeeds { try answerSeeds(at: clock.now) }
 
     func answerSeeds(at now: Int64) throws(OperationalError) -> AnswerSeeds {
@@ -45,26 +44,14 @@ extension Deployment {
     private func storedAnswerSeeds(at now: Int64) throws(OperationalError) -> (
         seeds: AnswerSeeds, stored: [UInt8]
     ) {
-        var found = try store.value(of: .answerKey)
-        // Of two processes that come here at once one succeeds, and both use its keys. A turn is lost as well
-        // to a process that seals the value of an earlier version anew.
-        for _ in 0..<Deployment.mostExchanges {
-            let current: Secret
-            switch try found.map({ (stored) throws(OperationalError) in try opened(stored) }) {
-            case .pair(let seeds): return (seeds, found ?? [])
-            case .currentAlone(let seed): current = seed
-            case nil: current = Secret(random: AnswerKey.seedCount)
-            }
-            let fresh = AnswerSeeds(
-                current: current, next: Secret(random: AnswerKey.seedCount),
-                nextMade: try timeOfNext(at: now))
-            found = try store.exchange(.answerKey, from: found, to: sealed(fresh), with: [])
-        }
-        throw OperationalError(
-            .failed, message: "answer key: it is changed by another process again and again")
+        if let stored = try store.value(of: .answerKey) { return (try opened(stored), stored) }
+        let fresh = AnswerSeeds(
+            current: Secret(random: AnswerKey.seedCount), next: Secret(random: AnswerKey.seedCount),
+            nextMade: try timeOfNext(at: now))
+        // Of two processes that come here at once one succeeds, and both use its keys.
+        let stored = try store.exchange(.answerKey, from: nil, to: sealed(fresh), with: [])
+        return (try opened(stored), stored)
     }
-
-    private static let mostExchanges = 4
 
     /// A time after the creation of every release, so that creation times tell the releases that were added
     /// before from those added afterwards, even within one second.
@@ -130,50 +117,33 @@ extension Deployment {
                 + "releases first, or rotate with --force; nothing was changed")
     }
 
-    // `sealed current ‖ sealed next ‖ time (8 bytes)`; from earlier versions `sealed current` alone. Each
-    // part is sealed for its own place, and the second also for its time, so that no part can replace
-    // another.
+    // `sealed current ‖ sealed next ‖ time (8 bytes)`. Each part is sealed for its own place, and the second
+    // also for its time, so that no part can replace another.
 
     private func sealed(_ seeds: AnswerSeeds) -> [UInt8] {
         seal(seeds.current, as: .answerKey) + seal(seeds.next, as: .nextAnswerKey(made: seeds.nextMade))
             + seeds.nextMade.bigEndianBytes
     }
 
-    private enum StoredAnswerSeeds {
-        case pair(AnswerSeeds)
-        case currentAlone(Secret)
-    }
-
-    private func opened(_ stored: [UInt8]) throws(OperationalError) -> StoredAnswerSeeds {
-        guard let parts = AnswerSeeds.parts(of: stored), let current = open(parts.current, as: .answerKey)
-        else { throw Deployment.alteredAnswerSeeds }
-        guard let (sealedNext, made) = parts.next else { return .currentAlone(current) }
-        guard let next = open(sealedNext, as: .nextAnswerKey(made: made)) else {
-            throw Deployment.alteredAnswerSeeds
+    private func opened(_ stored: [UInt8]) throws(OperationalError) -> AnswerSeeds {
+        guard let parts = AnswerSeeds.parts(of: stored), let current = open(parts.current, as: .answerKey),
+            let next = open(parts.next, as: .nextAnswerKey(made: parts.made))
+        else {
+            throw OperationalError(
+                .failed, message: "answer key: its sealed value does not open; the row was altered")
         }
-        return .pair(AnswerSeeds(current: current, next: next, nextMade: made))
-    }
-
-    private static var alteredAnswerSeeds: OperationalError {
-        OperationalError(
-            .failed, message: "answer key: its sealed value does not open; the row was altered")
+        return AnswerSeeds(current: current, next: next, nextMade: parts.made)
     }
 }
 
 extension AnswerSeeds {
-    /// The parts of a stored value; nil if its length is none that was ever stored.
-    fileprivate static func parts(
-        of stored: [UInt8]
-    ) -> (current: [UInt8], next: (sealed: [UInt8], made: Int64)?)? {
+    /// The parts of a stored value; nil if it has another length.
+    fileprivate static func parts(of stored: [UInt8]) -> (current: [UInt8], next: [UInt8], made: Int64)? {
         // All sealed seeds have one length.
-        let isAlone = stored.count == sealedCount
-        guard isAlone || stored.count == 2 * sealedCount + 8 else { return nil }
-        let next = stored[sealedCount...]
+        guard stored.count == 2 * sealedCount + 8 else { return nil }
         return (
-            Array(stored[..<sealedCount]),
-            isAlone
-                ? nil
-                : (Array(next.prefix(sealedCount)), Int64(bigEndianBytes: next.suffix(8)))
+            Array(stored[..<sealedCount]), Array(stored[sealedCount..<2 * sealedCount]),
+            Int64(bigEndianBytes: stored.suffix(8))
         )
     }
 
@@ -181,10 +151,10 @@ extension AnswerSeeds {
     static func sealAgain(
         _ stored: [UInt8], by seal: (_ part: [UInt8], _ binding: SealBinding) -> [UInt8]?
     ) -> [UInt8]? {
-        guard let parts = parts(of: stored), let current = seal(parts.current, .answerKey) else { return nil }
-        guard let (sealedNext, made) = parts.next else { return current }
-        guard let next = seal(sealedNext, .nextAnswerKey(made: made)) else { return nil }
-        return current + next + made.bigEndianBytes
+        guard let parts = parts(of: stored), let current = seal(parts.current, .answerKey),
+            let next = seal(parts.next, .nextAnswerKey(made: parts.made))
+        else { return nil }
+        return current + next + parts.made.bigEndianBytes
     }
 
     private static let sealedCount = MasterKey.sealedCount(of: AnswerKey.seedCount)
