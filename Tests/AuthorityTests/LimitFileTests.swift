@@ -70,22 +70,14 @@ import Testing
         }
     }
 
-    @Test("a file of an earlier version, without networks, is read")
-    func earlierVersion() throws {
-        let limits = LoginLimits(rules())
-        _ = try start(limits)
-        let snapshots = limits.snapshots(at: now)
-        var bytes: [UInt8] = []
-        for kind in [LoginLimits.Kind.account, .address, .device, .work] {
-            let snapshot = try #require(snapshots[kind])
-            bytes += (0..<4).map { UInt8(truncatingIfNeeded: snapshot.count >> (24 - 8 * $0)) } + snapshot
+    @Test("a file that does not begin with the first word is damaged")
+    func otherLayout() throws {
+        try LimitFile(path).write(LoginLimits(rules()).snapshots(at: now))
+        let whole = try #require(FileManager.default.contents(atPath: path))
+        _ = FileManager.default.createFile(atPath: path, contents: whole.dropFirst(8))
+        guard case .damaged = try LimitFile(path).read(rules(), at: now) else {
+            return #expect(Bool(false), "read")
         }
-        _ = FileManager.default.createFile(atPath: path, contents: Data(bytes))
-        guard case .limits(let again) = try LimitFile(path).read(rules(), at: now) else {
-            return #expect(Bool(false), "not restored")
-        }
-        #expect(try start(again) == .retry(after: 60, for: .account))
-        #expect(again.snapshots(at: now).count == LoginLimits.Kind.allCases.count)
     }
 
     @Test("a disk that takes nothing is a fault, and leaves what was there")

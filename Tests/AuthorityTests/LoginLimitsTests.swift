@@ -430,10 +430,12 @@ import Testing
                 try LoginLimits(rules(), restoring: snapshots, at: now)
             }
         }
-        var missing = good
-        missing[.device] = nil
-        #expect(throws: LimitTable.SnapshotError.malformed) {
-            try LoginLimits(rules(), restoring: missing, at: now)
+        for kind in LoginLimits.Kind.allCases {
+            var missing = good
+            missing[kind] = nil
+            #expect(throws: LimitTable.SnapshotError.malformed) {
+                try LoginLimits(rules(), restoring: missing, at: now)
+            }
         }
         var larger = rules()
         larger.capacity *= 2

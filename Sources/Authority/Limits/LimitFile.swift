@@ -7,12 +7,9 @@ import Glibc
 /// process.
 ///
 /// `"CSLIMFL2"`, then `length (4, big-endian) ‖ snapshot` for each ``LoginLimits/Kind``, in order. Each
-/// snapshot has its own digest, which detects a torn write. A file without the first word is of an earlier
-/// version: the snapshots of the first four kinds. The others then start empty.
+/// snapshot has its own digest, which detects a torn write.
 package struct LimitFile: Sendable {
     private static let magic = Array("CSLIMFL2".utf8)
-    /// The kinds in a file of an earlier version.
-    private static let firstKinds: [LoginLimits.Kind] = [.account, .address, .device, .work]
 
     private let path: String
 
@@ -47,10 +44,10 @@ package struct LimitFile: Sendable {
     }
 
     private static func split(_ bytes: [UInt8]) -> [LoginLimits.Kind: [UInt8]]? {
+        guard bytes.starts(with: magic) else { return nil }
         var snapshots: [LoginLimits.Kind: [UInt8]] = [:]
-        let isCurrent = bytes.starts(with: magic)
-        var start = isCurrent ? magic.count : 0
-        for kind in isCurrent ? LoginLimits.Kind.allCases : firstKinds {
+        var start = magic.count
+        for kind in LoginLimits.Kind.allCases {
             guard bytes.count - start >= 4 else { return nil }
             let length = bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
             guard bytes.count - start - 4 >= length else { return nil }
@@ -92,8 +89,8 @@ package struct LimitFile: Sendable {
 /// The memory of all limit tables, in one piece, so that a successor process continues the counts.
 ///
 /// `"CSLIMMM2" ‖ sets (8) ‖ a hash key (16) for each table` in the first page; then the tables, by
-/// ``LoginLimits/Kind``. A server of an earlier version has fewer tables under another first word; the
-/// successor then counts in tables of its own, from the file.
+/// ``LoginLimits/Kind``. Memory with another first word is of another version; the successor then counts in
+/// tables of its own, from the file.
 struct LimitMemory: Sendable {
     private static let magic: UInt64 = 0x324D_4D4D_494C_5343
     private static let headBytes = 4096

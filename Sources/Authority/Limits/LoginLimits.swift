@@ -429,24 +429,16 @@ extension LoginLimits {
         return snapshots
     }
 
-    /// Restores the limits from the snapshots of all kinds. The kind that an earlier version did not have may
-    /// be absent, and starts empty. Throws for anything else.
+    /// Restores the limits from the snapshots of all kinds.
     package init(_ rules: Rules, restoring snapshots: [Kind: [UInt8]], at now: Int64) throws(LimitTable
         .SnapshotError)
     {
         try self.init(rules) { (kind: Kind) throws(LimitTable.SnapshotError) in
-            if let snapshot = snapshots[kind] { return try LimitTable.hashKey(of: snapshot) }
-            guard kind.isRecent else { throw .malformed }
-            let bytes = SystemRandom().bytes(16)
-            return KeyedHash.Key { bytes[$0] }
+            guard let snapshot = snapshots[kind] else { throw .malformed }
+            return try LimitTable.hashKey(of: snapshot)
         }
         for kind in Kind.allCases {
             if let snapshot = snapshots[kind] { try table(kind).restore(snapshot, at: now) }
         }
     }
-}
-
-extension LoginLimits.Kind {
-    /// Whether snapshots of earlier versions lack it.
-    fileprivate var isRecent: Bool { self == .network || self == .solved }
 }
