@@ -1,8 +1,9 @@
-import CountersignAuthority
 import CountersignSeal
 import CountersignWire
 import Foundation
 import Testing
+
+@testable import CountersignAuthority
 
 /// A backup reads as it was written, with the key that it was written for; one in which a byte was altered,
 /// left out or added does not, whichever byte it is.
@@ -23,7 +24,7 @@ import Testing
         return BackupManifest(
             product: "1", made: 1_700_000_000, level: 19,
             masterKey: key.idText, auditHead: AuditHead(number: 3, tag: Array(repeating: 7, count: 32)),
-            tables: [("app", 2)], files: [.init(name: .adminToken, bytes: 5)],
+            tables: [("app", 2)], files: [.init(name: .certificate, bytes: 5)],
             databaseBytes: Int64(database.count), digest: digest.indices.map { digest[$0] })
     }
 
@@ -110,6 +111,15 @@ import Testing
         var keys = masterKeys
         keys.secretKey = (pair, "there")
         #expect(throws: OperationalError.self) { try read(opening: keys) }
+    }
+
+    @Test("a manifest that names another file is refused", arguments: ["admin-token", "decide-secret"])
+    func otherFiles(_ name: String) {
+        let manifest = BackupFileTests.manifest(masterKey, database: [1])
+        let text = String(decoding: manifest.encoded(provenBy: masterKey), as: UTF8.self)
+        let other = text.replacing("tls/certificate.pem", with: name)
+        #expect(other != text && BackupManifest.read(Array(text.utf8)) != nil)
+        #expect(BackupManifest.read(Array(other.utf8)) == nil)
     }
 
     @Test("a pair of keys is written once, reads as it was written, and is not taken for its other half")

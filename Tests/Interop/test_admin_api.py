@@ -184,6 +184,14 @@ def test_tokens(served):
     fresh = run("token", "add", "late", "--scope", "apps:read", "--data", served.data)
     assert fresh.returncode == 1 and "0600" in fresh.err
     path.chmod(0o600)
+    # Each entry says what it is for.
+    whole = path.read_text()
+    tokens = json.loads(whole)
+    del tokens["tokens"][0]["kind"]
+    path.write_text(json.dumps(tokens))
+    listed = run("token", "list", "--data", served.data)
+    assert listed.returncode == 1 and "damaged" in listed.err
+    path.write_text(whole)
     for arguments, says in [(("none",), "--scope is missing"), (("a b", "--scope", "apps:read"), "expected 1 to 64"),
                             (("x", "--scope", "apps"), "expected one of"),
                             (("short", "--scope", "apps:read"), "there is one of that name"),

@@ -112,15 +112,13 @@ package struct BackupManifest: Sendable, Equatable {
 package enum BackupFileName: String, Sendable, CaseIterable {
     /// Only where that was asked for.
     case masterKey = "master.key"
-    /// This and the next one are in backups of earlier builds alone, and are not restored: they may have been
-    /// replaced since because others knew them. The next start makes new ones.
-    case adminToken = "admin-token"
-    case decideSecret = "decide-secret"
     case certificate = "tls/certificate.pem"
     case certificateKey = "tls/key.pem"
 
-    /// What a backup has of the folder without being asked, and what a restoration writes.
-    package var isRestored: Bool { self == .certificate || self == .certificateKey }
+    /// What a backup has of the folder without being asked, and what a restoration writes. Never the admin
+    /// token and the secret of `decide`: they may have been replaced since because others knew them, and the
+    /// next start makes new ones.
+    package var isRestored: Bool { self != .masterKey }
 
     /// Each is at most so long.
     package static let mostBytes = 65_536

@@ -190,10 +190,9 @@ extension APIToken {
         guard let id = value["id"]?.string, let name = value["name"]?.string,
             let names = value["scopes"]?.elements?.compactMap(\.string),
             let digest = value["digest"]?.string.flatMap(Hex.decode), digest.count == 32,
-            let created = value["created"].flatMap({ document.integer($0, in: 0...Int.max) })
+            let created = value["created"].flatMap({ document.integer($0, in: 0...Int.max) }),
+            let kind = value["kind"]?.string.flatMap(Kind.init)
         else { return nil }
-        // Files of earlier versions name no kind.
-        guard let kind = Kind(rawValue: value["kind"]?.string ?? Kind.program.rawValue) else { return nil }
         self.init(
             id: id, name: name, kind: kind, scopes: Set(names.compactMap(APIScope.init)), digest: digest,
             created: Int64(created),
