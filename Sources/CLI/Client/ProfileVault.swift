@@ -20,8 +20,6 @@ struct ProfileVault: Sendable {
     init(_ profile: Profile, folder: ProfileFolder, run: Invocation) throws(OperationalError) {
         switch profile.vault {
         case .file:
-            try LegacyProfileVault(folder: folder).migrate(
-                to: ProfileSession.itemName(of: profile, at: Origin.split(profile.url).origin))
             self.init(folder: folder, guardedBy: KeyFileGuard(folder.vaultKey))
         case .passphrase:
             try self.init(passphrase: VaultPassphrase(run: run).read(), folder: folder)
@@ -58,61 +56,5 @@ struct ProfileVault: Sendable {
         case .changed:
             OperationalError(.failed, message: "the profile's vault: another command wrote to it; try again")
         }
-    }
-}
-
-/// A profile's vault as earlier builds wrote it: one secret, sealed under the key beside it. What is in it
-/// becomes an item of the vault that takes its place, under the same key.
-struct LegacyProfileVault {
-    private static let binding = SealBinding(kind: "client-vault", row: "vault")
-    /// What a file of today begins with.
-    private static let magic = Array("CSV1".utf8)
-    /// The same key sealed it, so none is longer than what a client keeps.
-    private static let most = 1 << 20
-
-    let folder: ProfileFolder
-
-    /// Nothing where there is none. At every moment the one or the other is there, whole.
-    func migrate(to name: ItemName) throws(OperationalError) {
-        guard try exists else { return }
-        do {
-            let lock = try FileLock.take("\(folder.vault).lock", within: .seconds(10))
-            defer { lock.release() }
-            // Another command may have been first.
-            guard try exists else { return }
-            let draft = "\(folder.vault).moving"
-            unlink(draft)
-            let store = SealedFile(draft, guardedBy: KeyFileGuard(folder.vaultKey))
-            try Vault(store, locks: VaultLocks(folder: folder.path)).write(.bytes(try contents()), to: name)
-            guard rename(draft, folder.vault) == 0 else {
-                throw Errno.error("\(folder.vault): cannot be replaced")
-            }
-        } catch let problem as VaultError {
-            throw ProfileVault.operationalError(for: problem)
-        } catch {
-            throw OperationalError(error, in: folder.vault)
-        }
-    }
-
-    private var exists: Bool {
-        get throws(OperationalError) {
-            guard access(folder.vault, F_OK) == 0 else { return false }
-            return try !bytes().starts(with: LegacyProfileVault.magic)
-        }
-    }
-
-    private func contents() throws(OperationalError) -> Secret {
-        let text = try Console.readFile(folder.vaultKey, limit: MasterKey.count)
-        guard let key = MasterKey(Secret(copying: text.span)),
-            let contents = try? key.open(bytes(), as: LegacyProfileVault.binding)
-        else {
-            throw OperationalError(
-                .failed, message: "\(folder.vault): does not open: altered, or sealed with another key")
-        }
-        return contents
-    }
-
-    private func bytes() throws(OperationalError) -> [UInt8] {
-        try Console.readFile(folder.vault, limit: LegacyProfileVault.most)
     }
 }
