@@ -65,7 +65,7 @@ final class SchemePolicy: Sendable {
     /// states.
     let presignedLifetime: Int64
     let requiredFields: RequiredFields
-    /// Whether ``ReplayEntry/sharedByAllKeys`` is inserted as well.
+    /// Whether its replay keys have the scope ``ReplayEntry/allKeys``.
     let isReplayedAcrossKeys: Bool
     /// The label of the signature that counts; nil where the message marks it, and for schemes with one
     /// signature only.

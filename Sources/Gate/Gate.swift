@@ -165,7 +165,7 @@ package final class Gate: Sendable {
                 judgement.early = try lookUpEarly(
                     whole, sending: request, to: destination, noting: lookups, lease: work)
             }
-            var admission = ReplayAdmission(whole)
+            let admission = ReplayAdmission(whole)
             judgement.step = .replay
             // One atomic insertion, after the signature.
             guard try admission.insertIfReady(into: replay) else {
@@ -193,7 +193,7 @@ package final class Gate: Sendable {
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         for destination: RequestDestination
     ) async throws(Refusal) -> Caller {
-        guard var admission = judgement.waiting.take(), let work = judgement.lease.take()
+        guard let admission = judgement.waiting.take(), let work = judgement.lease.take()
         else { throw Refusal(.unsigned) }
         defer { workspaces.put(back: work) }
         do {

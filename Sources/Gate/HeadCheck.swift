@@ -32,7 +32,7 @@ struct HeadCheck: Sendable {
         if let entry = judgement.fresh?.replayEntry
             ?? ReplayEntry(of: claim, under: key, isSafe: request.isSafe, at: now)
         {
-            try replay.lookUp(entry.sharedByAllKeys ?? entry)
+            try replay.lookUp(entry)
         }
         judgement.step = .session
         if let session = key.session {

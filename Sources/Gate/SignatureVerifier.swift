@@ -186,7 +186,8 @@ extension Claim {
     /// The scope in which a nonce may be used once: the release's key id, or the part of a session's token
     /// that is the same in all epochs, so that a renewed key does not make a nonce usable again.
     func replayScope(of release: AppRelease, session: Session?) -> KeyID {
-        session == nil ? release.id : keyID.prefix(SessionToken.sessionLength)
+        if release.schemePolicy.isReplayedAcrossKeys, let shared = ReplayEntry.allKeys { return shared }
+        return session == nil ? release.id : keyID.prefix(SessionToken.sessionLength)
     }
 
     /// The replay key that may be used once; nil if the request may repeat.

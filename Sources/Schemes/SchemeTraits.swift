@@ -22,8 +22,8 @@ package struct SchemeTraits: Sendable {
         case impossible
         /// Requests are remembered under their key id.
         case perKey
-        /// Requests are remembered under their key id and also without it, because the scheme does not sign
-        /// it: one request could be replayed to each release that shares the secret.
+        /// Requests are remembered under no key id, because the scheme does not sign it: one request could be
+        /// replayed to each release that shares the secret.
         case acrossKeys
     }
 

@@ -31,7 +31,7 @@ struct SchemeObligationsTests {
         let numbers = SchemeName.allCases.map(\.traits.replayNumber)
         #expect(Set(numbers).count == numbers.count)
         #expect(!numbers.contains(0))
-        // Files of earlier versions have these.
+        // A replay file outlives the process.
         let written: [(SchemeName, UInt8)] = [
             (.messageSignatures, 1), (.sigV4, 2), (.formMD5, 3), (.authV1, 4), (.authV2, 5), (.authV4, 6),
         ]

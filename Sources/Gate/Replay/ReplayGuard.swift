@@ -28,8 +28,8 @@ extension ReplayGuard {
 
 /// What identifies a request for replay detection: the key id, the scheme and the replay key.
 package struct ReplayEntry: Sendable {
-    /// The scope in which a replay key may be used once: a release's key id, or the part of a session's token
-    /// that is the same in all epochs.
+    /// The scope in which a replay key may be used once: a release's key id, the part of a session's token
+    /// that is the same in all epochs, or ``allKeys``.
     package let keyID: KeyID
     package let scheme: SchemeName
     package let replayKey: Claim.ReplayKey
@@ -48,34 +48,22 @@ package struct ReplayEntry: Sendable {
     }
 }
 
-/// A complete proof whose entries are inserted, once each. Only the last insertion admits the request.
+/// A complete proof whose entry is yet to be inserted.
 struct ReplayAdmission: ~Copyable, Sendable {
     private let proof: CompleteProof
-    /// Whether the entry that all keys share has been inserted. The other one is inserted last.
-    private var hasInsertedShared = false
 
     init(_ proof: consuming CompleteProof) { self.proof = proof }
 
-    /// Inserts what needs no waiting; false if an entry is left for ``insert(into:)``.
+    /// Inserts if that needs no waiting; false if it is left to ``insert(into:)``.
     @inline(__always)
-    mutating func insertIfReady(into replay: any ReplayGuard) throws(Refusal) -> Bool {
+    borrowing func insertIfReady(into replay: any ReplayGuard) throws(Refusal) -> Bool {
         // A scheme that signs neither a time nor a nonce has nothing to insert.
         guard let entry = ReplayEntry(proof.fresh) else { return true }
-        if !hasInsertedShared, proof.fresh.release.schemePolicy.isReplayedAcrossKeys,
-            let shared = entry.sharedByAllKeys
-        {
-            guard try replay.insertIfReady(shared) else { return false }
-            hasInsertedShared = true
-        }
         return try replay.insertIfReady(entry)
     }
 
-    mutating func insert(into replay: any ReplayGuard) async throws(Refusal) {
+    borrowing func insert(into replay: any ReplayGuard) async throws(Refusal) {
         guard let entry = ReplayEntry(proof.fresh) else { return }
-        if !hasInsertedShared, let shared = entry.sharedByAllKeys {
-            try await replay.insert(shared)
-            hasInsertedShared = true
-        }
         try await replay.insert(entry)
     }
 
@@ -84,22 +72,11 @@ struct ReplayAdmission: ~Copyable, Sendable {
 }
 
 extension ReplayEntry {
-    /// For schemes that do not sign their key id: one request could be replayed to each release that shares
-    /// the secret. Their replay key is the MAC, 256 bits under the secret, so that entries of all keys can
-    /// share one scope, and a caller without the secret cannot take the place of another caller's entry. Nil
-    /// for schemes that sign the key id.
-    ///
-    /// The entry under the key id is inserted as well, as in earlier versions: neither an upgrade nor a
-    /// downgrade forgets an admitted request.
-    var sharedByAllKeys: ReplayEntry? {
-        guard case .acrossKeys = scheme.traits.replayDetection, let all = ReplayEntry.allKeys else {
-            return nil
-        }
-        return ReplayEntry(keyID: all, scheme: scheme, replayKey: replayKey, created: created, now: now)
-    }
-
-    /// No release has this id: it is reserved for tokens.
-    private static let allKeys = KeyID("s_all-keys")
+    /// The scope of schemes that do not sign their key id: one request could be replayed to each release that
+    /// shares the secret. Their replay key is the MAC, 256 bits under the secret, so that the entries of all
+    /// keys can share one scope, and a caller without the secret cannot take the place of another caller's
+    /// entry. No release has this id: it is reserved for tokens.
+    static let allKeys = KeyID("s_all-keys")
 
     /// Nil if the proof has no replay key.
     init?(_ fresh: borrowing FreshProof) {
