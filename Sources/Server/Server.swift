@@ -58,7 +58,6 @@ public enum Server {
         if let backup = deployment.migration.backup {
             Service.warn("the store was migrated; its backup is \(backup)", about: "store", in: log)
         }
-        for warning in try deployment.userIDWarnings() { Service.warn(warning, about: "accounts", in: log) }
         let handOver = HandoverState()
         var inheritance: InheritedResources?
         if case .takingOver = start {

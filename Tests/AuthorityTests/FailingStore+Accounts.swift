@@ -31,11 +31,6 @@ extension FailingStore {
     func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError) -> [Account] {
         try base.accounts(of: app, after: number, limit: limit)
     }
-    func countAccounts(
-        of app: AppName, withUserIDs range: ClosedRange<Int64>
-    ) throws(OperationalError) -> Int {
-        try base.countAccounts(of: app, withUserIDs: range)
-    }
     func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
         -> AccountInsertOutcome
     {

@@ -222,23 +222,6 @@ extension Deployment {
         }
     }
 
-    /// A line for each app with user ids that ``checkGiven(_:)`` refuses today: the app's backend gave them
-    /// before the range was kept, and the clients of another account may state one of them.
-    package func userIDWarnings() throws(OperationalError) -> [String] {
-        let range = AccountIdentity.clientNumbers
-        var warnings: [String] = []
-        for app in try store.apps() {
-            let count = try store.countAccounts(of: app.name, withUserIDs: range)
-            guard count > 0 else { continue }
-            warnings.append(
-                "app \(app.name): \(count) accounts have user ids from \(range.lowerBound) to "
-                    + "\(range.upperBound), which legacy clients of accounts without one receive: a backend "
-                    + "that reads userId may take one account for another; give every account its id, or "
-                    + "have the backend read Countersign-User-Id alone")
-        }
-        return warnings
-    }
-
     /// Refuses the user ids that legacy clients of accounts without one receive: a client of such an account
     /// would state the user id of another.
     static func checkGiven(_ userID: Int64?) throws(OperationalError) {

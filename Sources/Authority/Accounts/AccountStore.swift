@@ -9,8 +9,6 @@ package protocol AccountStore: Sendable {
     func account(_ number: Int64) throws(OperationalError) -> Account?
     /// By number, those above `number`, removed ones included.
     func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError) -> [Account]
-    /// How many accounts of the app have a user id of that range.
-    func countAccounts(of app: AppName, withUserIDs range: ClosedRange<Int64>) throws(OperationalError) -> Int
 
     /// Adds the account under a new number. The outcome is `taken` if the name, also of a removed or erased
     /// account, or the user id exists.

@@ -32,17 +32,6 @@ extension SQLStore {
         }
     }
 
-    package func countAccounts(
-        of app: AppName, withUserIDs range: ClosedRange<Int64>
-    ) throws(OperationalError) -> Int {
-        try read(whenEmpty: 0) { (database) throws(OperationalError) in
-            let count = try database.integer(
-                "SELECT count(*) FROM account WHERE app = ? AND user_id BETWEEN ? AND ?",
-                binding: .text(app.description), .integer(range.lowerBound), .integer(range.upperBound))
-            return Int(count ?? 0)
-        }
-    }
-
     package func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
         -> AccountInsertOutcome
     {

@@ -89,23 +89,6 @@ import Testing
         #expect(await scene.judge(try scene.presigned("/a", authorization: nil)) == .success(nil))
         #expect(await scene.judge(try scene.presigned("/b", authorization: field)).code == .badSignature)
     }
-
-    @Test("user ids from before the range was kept are reported at the start")
-    func formerUserIDs() async throws {
-        let scene = try BearerScene()
-        let deployment = scene.base.deployment
-        #expect(try deployment.userIDWarnings() == [])
-        let kept = AccountIdentity.clientNumbers
-        for (number, id) in [kept.lowerBound - 1, kept.upperBound + 1].enumerated() {
-            _ = try BearerScene.addLegacy("beside\(number)", userID: id, to: scene.base)
-        }
-        #expect(try deployment.userIDWarnings() == [])
-        for (number, id) in [kept.lowerBound, kept.upperBound].enumerated() {
-            _ = try BearerScene.addLegacy("former\(number)", userID: id, to: scene.base)
-        }
-        let warnings = try deployment.userIDWarnings()
-        #expect(warnings.count == 1 && warnings[0].hasPrefix("app demo: 2 accounts"))
-    }
 }
 
 extension BearerScene {
