@@ -59,9 +59,6 @@ openssl pkey -in "$spare" -pubout -outform DER -out "$work/spare"
 backup=sha256/$(openssl dgst -sha256 -binary "$work/spare" | openssl base64 -A)
 
 field() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p" "$profile/release.json"; }
-# A release from an earlier version of this program has none.
-next=$(field next_authority_key)
-if [ -n "$next" ]; then next="\"next_authority_key\": \"$next\","; fi
 cat >"$profile/Notes.json" <<END
 {
   "url": "$url",
@@ -69,7 +66,7 @@ cat >"$profile/Notes.json" <<END
   "key_id": "$(field key_id)",
   "secret": "$(field secret)",
   "authority_key": "$(field authority_key)",
-  $next
+  "next_authority_key": "$(field next_authority_key)",
   "pins": ["$pin"],
   "backup_pins": ["$backup"]
 }

@@ -90,18 +90,17 @@ package final class Deployment: Sendable {
             with: [(.auditHead, AuditChain(key: auditKey).sealed(.empty))])
     }
 
-    /// What verifies a schema of a later level; nil for a store of a version without audit logs, whose level
-    /// is an earlier one.
+    /// What verifies a schema of a later level; nil if the check does not open.
     private static func rows(
         in store: any Store, under keys: MasterKeyRing.Keys
     ) throws(OperationalError) -> RowAuthenticator? {
         guard let check = try store.value(of: .masterKeyCheck),
-            let auditKey = MasterKeyCheck(check, under: keys.current)?.auditKey
+            let opened = MasterKeyCheck(check, under: keys.current)
         else { return nil }
-        return try parts(of: auditKey).1
+        return try parts(of: opened.auditKey).1
     }
 
-    /// What the audit log's key makes. The log of a store from a version without audit logs begins here.
+    /// What the audit log's key makes.
     private static func openAuditLog(
         in store: any Store, under keys: MasterKeyRing.Keys
     ) throws(OperationalError) -> (AuditChain, RowAuthenticator, RequestLogKeys, Secret) {
@@ -111,19 +110,7 @@ package final class Deployment: Sendable {
             throw OperationalError(
                 .failed, message: "master key: its check was replaced while the store was opened")
         }
-        if let auditKey = opened.auditKey { return try parts(of: auditKey) }
-        let auditKey = Secret(random: AuditChain.keyCount)
-        let now = try store.exchange(
-            .masterKeyCheck, from: check,
-            to: MasterKeyCheck.sealed(under: keys.current, auditKey: auditKey),
-            with: [(.auditHead, AuditChain(key: auditKey).sealed(.empty))])
-        // Of two processes that start at once one succeeds, and both use its key.
-        guard let kept = MasterKeyCheck(now, under: keys.current)?.auditKey else {
-            throw OperationalError(
-                .failed,
-                message: "master key: its check was restored to an earlier one while the store was opened")
-        }
-        return try parts(of: kept)
+        return try parts(of: opened.auditKey)
     }
 
     private static func parts(
@@ -181,25 +168,25 @@ extension SealBinding {
 struct MasterKeyCheck {
     let key: MasterKey
     let slot: SealSlot
-    /// Nil if the store is from a version without audit logs.
-    let auditKey: Secret?
+    let auditKey: Secret
     /// Whether the rows have tags: a store without this mark is from an earlier version, or new.
     let hasTaggedRows: Bool
 
     private static let text = Array("countersign".utf8)
     private static let place = SealBinding(kind: "master-key-check", row: "check")
 
-    /// Nil if `sealed` was not sealed under that key.
+    /// Nil if `sealed` was not sealed under that key, or has no audit key.
     init?(_ sealed: [UInt8], under key: MasterKey) {
         guard let slot = sealed.first.map(SealSlot.init(rawValue:)),
             let opened = try? key.open(sealed, as: MasterKeyCheck.place, slot: slot)
         else { return nil }
-        self.key = key
-        self.slot = slot
         let count = MasterKeyCheck.text.count
         let end = count + AuditChain.keyCount
+        guard opened.count == end || opened.count == end + 1 else { return nil }
+        self.key = key
+        self.slot = slot
         hasTaggedRows = opened.count == end + 1
-        auditKey = opened.count == end || hasTaggedRows ? opened.part(count..<end) : nil
+        auditKey = opened.part(count..<end)
     }
 
     /// `countersign ‖ audit key`, and one byte more once the rows have tags.

@@ -222,7 +222,7 @@ package struct MasterKeyRotation {
         }
         let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
             guard let check = try store.value(of: .masterKeyCheck),
-                let opened = MasterKeyCheck(check, under: keys.current), let auditKey = opened.auditKey
+                let opened = MasterKeyCheck(check, under: keys.current)
             else {
                 throw OperationalError(.failed, message: "master key: its check does not open")
             }
@@ -230,7 +230,7 @@ package struct MasterKeyRotation {
             try store.set(
                 .masterKeyNextCheck,
                 to: MasterKeyCheck.sealed(
-                    under: next, slot: slot, auditKey: auditKey, hasTaggedRows: opened.hasTaggedRows))
+                    under: next, slot: slot, auditKey: opened.auditKey, hasTaggedRows: opened.hasTaggedRows))
             try store.set(
                 .sealSlot, to: [slot.rawValue],
                 recording: self.deployment.auditDraft(

@@ -20,10 +20,9 @@ import Testing
         let check = try #require(try made.store.value(of: .masterKeyCheck))
         let opened = try #require(MasterKeyCheck(check, under: made.masterKey.keys.current))
         #expect(opened.hasTaggedRows)
-        let auditKey = try #require(opened.auditKey)
         try made.store.set(
-            .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: auditKey)
-        )
+            .masterKeyCheck,
+            to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: opened.auditKey))
         made.store.close()
         #expect(unlink(made.folder.rowsMark) == 0)
         try execute(

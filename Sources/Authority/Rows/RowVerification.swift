@@ -298,7 +298,7 @@ struct RowTagMigration {
 
     func run() throws(OperationalError) {
         guard let check = try store.value(of: .masterKeyCheck),
-            let opened = MasterKeyCheck(check, under: keys.current), let auditKey = opened.auditKey
+            let opened = MasterKeyCheck(check, under: keys.current)
         else { return }
         if !opened.hasTaggedRows {
             // The mark in the store can be put back to an earlier one; this one is not in the store.
@@ -310,7 +310,7 @@ struct RowTagMigration {
                         + "have restored a backup of a version without authenticated rows, remove "
                         + folder.rowsMark)
             }
-            try tag(after: check, auditKey: auditKey)
+            try tag(after: check, auditKey: opened.auditKey)
         }
         if try !KeyFile.exists(folder.rowsMark) {
             try KeyFile.make(at: folder.rowsMark, holding: Secret(copying: Array("1\n".utf8).span))

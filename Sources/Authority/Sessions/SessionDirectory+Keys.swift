@@ -25,12 +25,16 @@ extension SessionDirectory {
         else { return nil }
         // The account is read, and for some epochs the root.
         try reads.require()
-        guard let (sealed, release) = try epoch(token.epoch, of: verified) else { return nil }
+        guard let (sealed, stored) = try epoch(token.epoch, of: verified) else { return nil }
+        guard let release = stored else {
+            throw OperationalError(
+                .failed, message: "session \(live.id): the store names no release of epoch \(token.epoch)")
+        }
         let root = try root(sealed, of: token, in: appPlatforms[live.appPlatform].app)
         let cached = CachedSession(
             try session(
                 live, confirmation: ahead, edition: edition, epoch: token.epoch,
-                binding: release.map { .only($0) } ?? .unknown),
+                binding: .only(release)),
             key: SigningKey(root.requestKey))
         shard.cache(cached, of: token, from: live, confirmation: ahead, generation: season)
         return cached

@@ -19,7 +19,7 @@ package struct StoredSession: Sendable, Equatable {
     package var used: Int64
     package var credentials: Credentials
     /// The release that last opened or renewed the session; between renewals the version is only claimed.
-    /// Nil for sessions from before this was stored, and for logins and renewals that no release signed.
+    /// Nil for logins and renewals that no release signed.
     package var release: KeyID?
     /// Whether its token may come without a signature.
     package var opening = Session.LoginKind.signed
@@ -67,8 +67,8 @@ package struct DeviceCredentials: Sendable, Equatable {
     /// The previous epoch's root. Its requests are accepted for 30 s after `epochBegan`, and recognised for
     /// longer.
     package var sealedPreviousRoot: [UInt8]?
-    /// The release whose login or refresh made `epoch`, and the one of the epoch before; nil for epochs from
-    /// before this was stored.
+    /// The release whose login or refresh made `epoch`, and the one of the epoch before. An epoch without one
+    /// has no key that the gate accepts.
     package var release: KeyID?
     package var previousRelease: KeyID?
     /// The attempt that led to `epoch`; none for the login's.

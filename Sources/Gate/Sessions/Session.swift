@@ -35,8 +35,6 @@ package final class Session: Sendable {
     package enum ReleaseBinding: Sendable, Equatable {
         /// The release whose login or refresh made the key.
         case only(KeyID)
-        /// A key from before the server stored that: it must be renewed first.
-        case unknown
         /// For what is not a device-bound session's key: the release's own key signs a bearer session's
         /// requests, and an upload ticket names its release itself.
         case notApplicable

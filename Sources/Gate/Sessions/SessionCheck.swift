@@ -68,19 +68,11 @@ package struct SessionCheck: Sendable {
     /// Refuses a request that names another release than the one that its key is for, as `token-expired`: an
     /// updated app refreshes, which its new release signs, and goes on.
     private static func checkBinding(of session: Session, to release: AppRelease) throws(Refusal) {
-        switch session.binding {
-        case .notApplicable: return
-        case .only(let bound):
-            guard bound != release.id else { return }
-            throw Refusal(
-                .tokenExpired,
-                detail: "session \(session.id), epoch \(session.epoch): its key is for release \(bound), and "
-                    + "the request names \(release.id); a refresh by that release makes it another key")
-        case .unknown:
-            throw Refusal(
-                .tokenExpired,
-                detail: "session \(session.id), epoch \(session.epoch): its key is for no known release")
-        }
+        guard case .only(let bound) = session.binding, bound != release.id else { return }
+        throw Refusal(
+            .tokenExpired,
+            detail: "session \(session.id), epoch \(session.epoch): its key is for release \(bound), and "
+                + "the request names \(release.id); a refresh by that release makes it another key")
     }
 }
 
