@@ -345,6 +345,9 @@ def test_a_clock_that_differs(server, tmp_path):
 
         # It is shown with the next lease.
         until(lambda: abs(offsets()[0]) < 100 and 2_500 < offsets()[1] < 3_500, "the offset is not shown")
+        # The metric has one name, in seconds.
+        shown = [line.split() for line in wrong.asked("/metrics")[1].splitlines() if line.startswith("countersign_node_clock_offset")]
+        assert [name for name, _ in shown] == ["countersign_node_clock_offset_seconds"] and 2.5 < float(shown[0][1]) < 3.5, shown
         clock.jumps(0)
         until(lambda: "clock" not in wrong.causes(), "it is not ready")
 

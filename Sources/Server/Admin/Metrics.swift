@@ -189,10 +189,6 @@ struct Metrics: Sendable {
             "countersign_node_change", kind: .gauge,
             help: "The number of the last change that the node follows.", value: figures.change)
         page.add(
-            "countersign_node_clock_offset_milliseconds", kind: .gauge,
-            help: "The same in milliseconds: the name of earlier versions; use the seconds.",
-            value: figures.clockOffset)
-        page.add(
             "countersign_node_clock_offset_seconds", kind: .gauge,
             help: "How far the clock is ahead of the store's.", value: Double(figures.clockOffset) / 1_000)
         page.add(
