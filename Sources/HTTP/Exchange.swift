@@ -128,11 +128,11 @@ extension Handler {
 }
 
 /// How the engine serves requests that need not wait.
-package enum ServingPath: String, Sendable, CaseIterable {
+package enum ServingPath: Sendable {
     /// By callbacks of the poller: no task runs unless something has to wait.
-    case immediate = "on"
+    case immediate
     /// Each by the connection's task, like all others: for tests, which compare both.
-    case suspending = "off"
+    case suspending
 }
 
 /// A complete response that the gateway itself makes.

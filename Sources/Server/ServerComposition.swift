@@ -3,12 +3,14 @@ import CountersignGate
 import CountersignHTTP
 import CountersignWire
 
-/// Chooses those parts of a server that a planted fault may replace. The product has one implementation,
+/// Chooses those parts of a server that a planted fault or a test may replace. The product has one implementation,
 /// ``SoundComposition``; `Tools/Faults` has the faulty one. It is asked while the server starts, never for a
 /// request. Source: docs/decisions/0031-broken-servers.md.
 package protocol ServerComposition: Sendable {
     /// Seals the roots of sessions for the store.
     var rootSealer: any SessionRootSealer { get }
+    /// How the engine serves requests that need not wait.
+    var servingPath: ServingPath { get }
 
     func configured(_ configuration: Configuration) -> Configuration
 
@@ -37,6 +39,7 @@ package typealias FieldLineRewriter = @Sendable (_ lines: [UInt8], _ request: Re
 
 extension ServerComposition {
     package var rootSealer: any SessionRootSealer { MasterKeyRootSealer() }
+    package var servingPath: ServingPath { .immediate }
 
     package func configured(_ configuration: Configuration) -> Configuration { configuration }
     package func prepare(_ deployment: Deployment) throws(OperationalError) {}

@@ -76,7 +76,8 @@ final class Service: @unchecked Sendable {
             self.authorities = authorities
             let target = try Service.upstream(configuration)
             upstream = target
-            let settings = Service.listenerSettings(configuration, authorities: authorities, tls: tls)
+            let settings = Service.listenerSettings(
+                configuration, authorities: authorities, tls: tls, servingPath: composition.servingPath)
             let decider = try configuration.decide.map { (dialect) throws(OperationalError) in
                 try DecideEndpoint(dialect, configuration: configuration, secretAt: decideSecret)
             }
@@ -213,7 +214,8 @@ final class Service: @unchecked Sendable {
         } else {
             upstream?.replace(tls: reload.upstreamTLS)
         }
-        let settings = Service.listenerSettings(configuration, authorities: authorities, tls: reload.tls)
+        let settings = Service.listenerSettings(
+            configuration, authorities: authorities, tls: reload.tls, servingPath: composition.servingPath)
         let remaining = PendingLoops()
         for (index, worker) in workers.enumerated() {
             let limits = configuration.upstreamSettings.limits.part(index, of: workers.count)
@@ -320,7 +322,7 @@ final class Service: @unchecked Sendable {
     }
 
     private static func listenerSettings(
-        _ configuration: Configuration, authorities: [String], tls: TLSContext?
+        _ configuration: Configuration, authorities: [String], tls: TLSContext?, servingPath: ServingPath
     ) -> Listener.Settings {
         var rules = configuration.headRules
         rules.defaultAuthority = authorities.first
@@ -331,7 +333,7 @@ final class Service: @unchecked Sendable {
             limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
         let proxies = TrustedProxies(configuration.trustedProxies)
         settings.proxyProtocol = configuration.proxyProtocol
-        settings.servingPath = configuration.servingPath
+        settings.servingPath = servingPath
         settings.isTrustedProxy = { proxies.isTrusted(peer: $0.text) }
         return settings
     }

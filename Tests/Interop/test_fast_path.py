@@ -1,5 +1,5 @@
-"""Requests that need not wait are served by callbacks (`--fast-path on`), all others by a task. Two gateways, one with the
-callbacks and one without, get the same random requests: valid, altered, replayed, oddly framed, split, pipelined, and in front
+"""Requests that need not wait are served by callbacks, all others by a task. Two gateways, one with the
+callbacks and one without (`--tasks-alone`), get the same random requests: valid, altered, replayed, oddly framed, split, pipelined, and in front
 of a backend that cuts its connections at every point. Their responses are equal to the byte, except for what is random or tells
 the time, and so is what their backends receive.
 
@@ -18,6 +18,7 @@ import pytest
 
 from backend import Backend, Seen
 from gateway import Gateway
+from serving_paths import PATHS, options_of
 from sockets import is_established, is_read
 from signing import ReleaseKey
 from waiting import until
@@ -327,9 +328,9 @@ def gateways(tmp_path_factory):
     folder = tmp_path_factory.mktemp("paths")
     running = []
     try:
-        for path in ("on", "off"):
+        for path in PATHS:
             backend = Backend(answer)
-            gateway = Gateway(folder / path, "--tls", "off", "--fast-path", path, "--upstream", backend.url, "--authority", AUTHORITY,
+            gateway = Gateway(folder / path, "--tls", "off", *options_of(path), "--upstream", backend.url, "--authority", AUTHORITY,
                               "--workers", 1, "--limit-connections", 4_000)
             gateway.start()
             gateway.add_app("demo")

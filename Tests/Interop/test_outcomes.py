@@ -16,6 +16,7 @@ from clock import Clock
 from l1_client import signed
 from ports import reserve_port
 from sampling import sampled
+from serving_paths import CALLBACKS, PATHS, options_of
 from test_metrics import Administered
 from waiting import HANGS, until
 from wire import Answer, Closed, Connection
@@ -27,7 +28,7 @@ class Front(Administered):
     """A gateway before a backend that answers as the first segment of the path says."""
 
     def __init__(self, folder, path: str, backend_port: int, *options, **named):
-        super().__init__(folder, "--workers", 1, "--fast-path", path, "--upstream", f"http://127.0.0.1:{backend_port}",
+        super().__init__(folder, "--workers", 1, *options_of(path), "--upstream", f"http://127.0.0.1:{backend_port}",
                          *options, **named)
 
     def __enter__(self) -> "Front":
@@ -123,7 +124,7 @@ def faulty(seen: Seen, sock: socket.socket) -> None:
 
 
 # With a task as well in script/full.
-@pytest.fixture(params=sampled(["on", "off"], "on"))
+@pytest.fixture(params=sampled(PATHS, CALLBACKS))
 def path(request) -> str:
     return request.param
 

@@ -16,6 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from backend import Backend
 from gateway import run
+from serving_paths import PATHS, options_of
 from test_metrics import Administered
 from test_reload import Site
 from waiting import until
@@ -113,9 +114,9 @@ def passed(backend: Backend) -> dict[str, str | None]:
     return {name: backend.seen[-1].get(name) for name in FIELDS}
 
 
-@pytest.mark.parametrize("path", ["on", "off"])
+@pytest.mark.parametrize("path", PATHS)
 def test_the_context_goes_on_unless_the_rule_restarts_it(tmp_path, backend, path):
-    with Traced(tmp_path, backend, "--fast-path", path) as gateway:
+    with Traced(tmp_path, backend, *options_of(path)) as gateway:
         loose = {name.replace("-", "_"): value for name, value in FIELDS.items()}
         assert gateway.send(unsigned_fields(gateway.key.request(), **loose)).status == 200
         # A backend may act on what baggage says.
@@ -134,9 +135,9 @@ def test_the_context_goes_on_unless_the_rule_restarts_it(tmp_path, backend, path
         assert "trace" not in gateway.event(backend.seen[-1].get("countersign-event"))
 
 
-@pytest.mark.parametrize("path", ["on", "off"])
+@pytest.mark.parametrize("path", PATHS)
 def test_restart(tmp_path, backend, path):
-    with Traced(tmp_path, backend, "--fast-path", path, "--trace-context", "restart") as gateway:
+    with Traced(tmp_path, backend, *options_of(path), "--trace-context", "restart") as gateway:
         found = []
         for target, request in [("/", gateway.key.request(fields=list(FIELDS.items()))),
                                 ("/open", unsigned_fields(
@@ -163,12 +164,12 @@ def test_a_refusal_names_the_trace(tmp_path, backend):
         assert "trace" not in json.loads(gateway.send(head + b"\r\n").body)
 
 
-@pytest.mark.parametrize("path", ["on", "off"])
+@pytest.mark.parametrize("path", PATHS)
 def test_spans_of_a_request_belong_together(tmp_path, backend, collector, path):
     fields = tmp_path / "fields"
     fields.write_text("# of the collector\n\nAuthorization: Bearer collector-key\n")
     fields.chmod(0o600)
-    with Traced(tmp_path / "site", backend, "--fast-path", path, "--trace-export", collector.url,
+    with Traced(tmp_path / "site", backend, *options_of(path), "--trace-export", collector.url,
                 "--trace-export-fields", fields) as gateway:
         before = time.time_ns()
         answer = gateway.send(gateway.key.request("POST", "/pay?card=4111", b"{}", fields=list(FIELDS.items()) + [

@@ -11,6 +11,7 @@ import bearer
 from backend import Backend, Seen
 from gateway import run
 from sampling import sampled
+from serving_paths import CALLBACKS, PATHS, options_of
 from test_metrics import Administered
 from test_reload import Site
 
@@ -18,7 +19,7 @@ PAGE = "https://app.example.com"
 
 
 # With a task as well in script/full.
-@pytest.fixture(params=sampled(["on", "off"], "on"))
+@pytest.fixture(params=sampled(PATHS, CALLBACKS))
 def path(request) -> str:
     return request.param
 
@@ -52,7 +53,7 @@ def code_of(answer) -> str:
 
 
 def test_a_release_has_its_rate(tmp_path, backend, path):
-    with Front(tmp_path, backend, "--fast-path", path) as gateway:
+    with Front(tmp_path, backend, *options_of(path)) as gateway:
         gateway.policy("rate-release=3/hour")
         other = gateway.add_release("demo", "android")
         answers = [gateway.send(gateway.key.request()) for _ in range(5)]
@@ -109,7 +110,7 @@ def test_a_proxy_that_asks_is_told_no_by_its_statuses(tmp_path, backend):
 
 
 def test_routes_have_rates_of_their_own(tmp_path, backend, path):
-    with Front(tmp_path, backend, "--fast-path", path) as gateway:
+    with Front(tmp_path, backend, *options_of(path)) as gateway:
         gateway.policy("rate-release=4/hour")
         gateway.admin("route", "set", "demo", "/pay", "--require", "signed", "--rate-release", "1/hour",
                       "--methods", "POST,GET")
@@ -156,7 +157,7 @@ def test_all_loops_count_together(tmp_path, backend):
 
 
 def test_an_address_has_a_rate_before_anything_is_proved(tmp_path, backend, path):
-    with Front(tmp_path, backend, "--fast-path", path, "--rate-address", "3/hour", "--trusted-proxies",
+    with Front(tmp_path, backend, *options_of(path), "--rate-address", "3/hour", "--trusted-proxies",
                "127.0.0.1") as gateway:
         def ask(client: str) -> str:
             return code_of(gateway.send(gateway.unsigned("/closed", X_Forwarded_For=client)))
@@ -183,7 +184,7 @@ def test_rates_of_an_app_count_the_addresses_of_open_routes(tmp_path, backend):
 def test_addresses(tmp_path, backend, path, of):
     lists = {"allow-addresses": "203.0.113.0/24,2001:db8::/32,127.0.0.0/8", "deny-addresses": "203.0.113.7"}
     options = [part for name, value in lists.items() for part in (f"--{name}", value)] if of == "server" else []
-    with Front(tmp_path, backend, "--fast-path", path, "--trusted-proxies", "127.0.0.1", *options) as gateway:
+    with Front(tmp_path, backend, *options_of(path), "--trusted-proxies", "127.0.0.1", *options) as gateway:
         if of == "app":
             gateway.policy(*[f"{name}={value}" for name, value in lists.items()])
 
@@ -204,7 +205,7 @@ def test_addresses(tmp_path, backend, path, of):
 
 
 def test_maintenance(tmp_path, backend, path):
-    with Front(tmp_path, backend, "--fast-path", path) as gateway:
+    with Front(tmp_path, backend, *options_of(path)) as gateway:
         gateway.add_app("other")
         other = gateway.add_release("other")
         told = json.loads(gateway.admin("maintenance", "on", "--app", "demo", "--retry-after", "5m", "--json").out)
@@ -240,7 +241,7 @@ def test_pages_of_allowed_origins_may_call(tmp_path, path):
         sock.sendall(b"HTTP/1.1 200 OK\r\nAccess-Control-Allow-Origin: *\r\naccess-control-allow-credentials: true\r\n"
                      b"Content-Length: 2\r\n\r\nok")
 
-    with Backend(own_rules) as backend, Front(tmp_path, backend, "--fast-path", path) as gateway:
+    with Backend(own_rules) as backend, Front(tmp_path, backend, *options_of(path)) as gateway:
         def preflight(origin: str, method: str = "PUT", target: str = "/x"):
             return gateway.send(gateway.unsigned(target, "OPTIONS", Origin=origin, Access_Control_Request_Method=method,
                                                  Access_Control_Request_Headers="signature,x-a"))
@@ -297,7 +298,7 @@ def test_what_no_origin_may_be(tmp_path):
 
 
 def test_sizes_of_routes(tmp_path, backend, path):
-    with Front(tmp_path, backend, "--fast-path", path, "--limit-held-body", 65536) as gateway:
+    with Front(tmp_path, backend, *options_of(path), "--limit-held-body", 65536) as gateway:
         gateway.admin("route", "set", "demo", "/small", "--require", "signed", "--max-body", 10, "--max-head", 2048)
         gateway.admin("route", "set", "demo", "/open/small", "--require", "open", "--max-body", 10)
         request = gateway.key.request

@@ -11,7 +11,7 @@ import Testing
         "data": "/other", "listen": "[::1]:1", "admin": "off", "upstream": "http://h:1",
         "store": "sqlite:/o.db", "outage": "closed", "replay": "redis://localhost", "log": "/log",
         "tls": "c.pem,k.pem", "authority": "a.example", "assertion-audience": "urn:a",
-        "trusted-proxies": "10.0.0.0/8", "decide": "nginx", "proxy-protocol": "require", "fast-path": "off",
+        "trusted-proxies": "10.0.0.0/8", "decide": "nginx", "proxy-protocol": "require",
         "underscore-fields": "keep", "allow-methods": "M-SEARCH", "forward-caller-fields": "x-http-method",
         "workers": "7", "prefix": "/other", "idempotency": "store", "login-account": "7/7s",
         "login-address": "7/7s", "login-device": "7/7s", "login-solved": "7/7s", "login-work": "7/7s",

@@ -14,13 +14,15 @@ BREAKABLE = os.environ.get("COUNTERSIGN_BREAKABLE", str(ROOT / ".build/debug/cou
 PEERS = pathlib.Path(os.environ.get("COUNTERSIGN_PEERS", ROOT / ".build/debug"))
 # The option that plants a fault; only BREAKABLE has it.
 PLANT = "--sabotage"
+# The option that has a task serve every request; only BREAKABLE has it.
+TASKS = "--tasks-alone"
 # The sample app (Examples/Notes).
 NOTES = str(PEERS / "notes")
 
 
 def serving(options: object) -> str:
     """The program that runs a server with these options."""
-    return BREAKABLE if PLANT in options else BINARY
+    return BREAKABLE if PLANT in options or TASKS in options else BINARY
 
 
 def peer(name: str) -> list[str]:

@@ -8,15 +8,17 @@ import CountersignWire
 Tool.runProcess(commands: Tool.commands.map(\.breakable))
 
 extension Command {
-    /// The same command; `serve` and `migrate` with the option `--sabotage`.
+    /// The same command; `serve` and `migrate` with the option `--sabotage`, `serve` also with
+    /// `--tasks-alone`.
     fileprivate var breakable: Command {
         guard [["serve"], ["migrate"]].contains(words) else { return self }
         var command = self
-        command.options.append(.sabotage)
+        command.options += words == ["serve"] ? [.sabotage, .tasksAlone] : [.sabotage]
         command.run = { [sound = self.run] (run) throws(OperationalError) in
             if run.arguments.values("sabotage") == ["list"] { return try run.listFaults() }
             var run = run
-            run.composition = FaultyComposition(try run.plantedFaults())
+            run.composition = FaultyComposition(
+                try run.plantedFaults(), servingPath: run.arguments.has("tasks-alone") ? .suspending : .immediate)
             return try sound(run)
         }
         return command
@@ -27,6 +29,8 @@ extension Option {
     fileprivate static let sabotage = list(
         "sabotage", placeholder: "NAME[,NAME]",
         meaning: "have these faults, for the lab and tests; `list` lists them")
+    fileprivate static let tasksAlone = flag(
+        "tasks-alone", meaning: "serve every request by a task, for tests that compare both paths")
 }
 
 extension Invocation {

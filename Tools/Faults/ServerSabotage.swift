@@ -9,8 +9,12 @@ import Glibc
 /// Puts a broken part in the place of a sound one for each of its faults.
 package struct FaultyComposition: ServerComposition {
     private let faults: Set<Sabotage>
+    package let servingPath: ServingPath
 
-    package init(_ faults: some Sequence<Sabotage>) { self.faults = Set(faults) }
+    package init(_ faults: some Sequence<Sabotage>, servingPath: ServingPath = .immediate) {
+        self.faults = Set(faults)
+        self.servingPath = servingPath
+    }
 
     package var rootSealer: any SessionRootSealer {
         has(.keptInClear) ? UnsealedRoots() : MasterKeyRootSealer()

@@ -42,8 +42,6 @@ public struct Configuration: Sendable, Equatable {
     public var forwardedCallerFields: Set<String> = []
     /// Whether connections of trusted proxies begin with a PROXY header.
     public var proxyProtocol = ProxyProtocol.off
-    /// Whether requests that need not wait are served without a task.
-    package var servingPath = ServingPath.immediate
     /// Event loops; nil for one per core.
     public var workers: Int?
     /// The path prefix of the authority's own routes.

@@ -326,17 +326,6 @@ extension Setting {
             },
             show: { .string($0.proxyProtocol.rawValue) }),
         Setting(
-            "fast-path", placeholder: "on|off",
-            meaning:
-                "whether requests that need not wait are served by callbacks: `on`, or `off`, which is "
-                + "slower and for comparisons",
-            expected: "on or off",
-            kind: .choice(["on", "off"]), effect: .onRestart,
-            set: { configuration, text in
-                ServingPath(rawValue: text).map { configuration.servingPath = $0 }
-            },
-            show: { .string($0.servingPath.rawValue) }),
-        Setting(
             "underscore-fields", placeholder: "RULE",
             meaning:
                 "request fields with an underscore in their names: `drop` them, `keep` them or "
