@@ -218,7 +218,7 @@ let package = Package(
         // `countersign` with these faults to choose from; never shipped.
         .executableTarget(
             name: "countersign-breakable",
-            dependencies: ["CountersignCLI", "CountersignFaults", "CountersignWire"],
+            dependencies: ["CountersignCLI", "CountersignFaults", "CountersignHTTP", "CountersignWire"],
             path: "Tools/Breakable", swiftSettings: settings),
         // The program for development: the lab, the self-test, the judge of clients and the benchmarks
         // (docs/decisions/0096-development-program.md).

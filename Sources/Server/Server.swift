@@ -49,6 +49,8 @@ public enum Server {
         let passed = try manager.takeSockets(configuration)
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         let drills = DrillControl(log: log)
+        try KeyedRequestStorage.requireNoLog(
+            in: DataFolder(configuration.data, absence: .create), over: configuration.store)
         let deployment = try configuration.openDeployment(
             inspecting: .concurrent(pageCheck), absence: .create, environment: environment,
             rootSealer: composition.rootSealer,
@@ -64,6 +66,7 @@ public enum Server {
             // The other process serves meanwhile, and is not asked for a store that cannot be used.
             try pageCheck.requireSound()
             inheritance = try InheritedResources.ask(deployment.folder, log: log)
+            try inheritance?.requireKeyedRequests(over: configuration.store)
         }
         // Before anything is read: the other process announces all its changes from here on.
         if inheritance != nil { handOver.begin() }
@@ -106,8 +109,7 @@ public enum Server {
                 ? "requests are refused, for `countersign drill replay`" : shared?.usage.failure
         }
         let requests = try KeyedRequestStorage(
-            configuration.idempotency.storage, of: deployment, writer: writer,
-            predecessor: inheritance?.keyedRequests, handOver: handOver, readiness: readiness,
+            of: deployment, over: configuration.store, writer: writer, readiness: readiness,
             note: { log?.note(subject: "keyed requests", message: $0) })
         let once = IdempotencyCoordinator(
             deployment, store: composition.keyedRequests(requests.store), writer: writer,
@@ -194,9 +196,6 @@ public enum Server {
             drills.look()
             service.traffic.look(at: SystemTime().now)
             once.expire()
-            logFailure(of: "keyed requests", log: log) { () throws(OperationalError) in
-                try requests.moveIfDue()
-            }
             once.forget(at: SystemTime().now)
             logFailure(of: "master key", log: log) { () throws(OperationalError) in
                 try deployment.masterKey.look()

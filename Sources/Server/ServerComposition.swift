@@ -3,9 +3,9 @@ import CountersignGate
 import CountersignHTTP
 import CountersignWire
 
-/// Chooses those parts of a server that a planted fault or a test may replace. The product has one implementation,
-/// ``SoundComposition``; `Tools/Faults` has the faulty one. It is asked while the server starts, never for a
-/// request. Source: docs/decisions/0031-broken-servers.md.
+/// Chooses those parts of a server that a planted fault or a test may replace. The product has one
+/// implementation, ``SoundComposition``; `Tools/Faults` has the faulty one. It is asked while the server
+/// starts, never for a request. Source: docs/decisions/0031-broken-servers.md.
 package protocol ServerComposition: Sendable {
     /// Seals the roots of sessions for the store.
     var rootSealer: any SessionRootSealer { get }

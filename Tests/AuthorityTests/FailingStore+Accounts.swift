@@ -144,11 +144,6 @@ extension FailingStore {
         try base.finish(request, with: answer)
     }
     func abandon(_ request: IdempotentRequest) throws(OperationalError) { try base.abandon(request) }
-    func heldRequests(
-        after position: Int64, limit: Int
-    ) throws(OperationalError) -> (requests: [HeldRequest], position: Int64) {
-        try base.heldRequests(after: position, limit: limit)
-    }
     func adopt(_ requests: [HeldRequest]) throws(OperationalError) { try base.adopt(requests) }
     func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int {
         try base.forgetRequests(before: time, limit: limit)

@@ -1,5 +1,5 @@
-"""A disk that fills up, fails or turns read-only under a gateway with people at work: logins, renewals, logouts, payments and commands,
-which are changes, are refused, none of them half made; what is known goes on. Once the disk is well, all is as before."""
+"""A disk that fills up, fails or turns read-only under a gateway with people at work: logins, renewals, logouts and commands, which are
+changes, are refused, none of them half made; what is known goes on. Once the disk is well, all is as before."""
 
 import contextlib
 import dataclasses
@@ -117,8 +117,8 @@ def payment(gateway: Gateway, key: str) -> bytes:
 def test_a_gateway_whose_disk_fails(tmp_path, error):
     disk = FailingDisk(tmp_path)
     with Till(tmp_path / "till.db") as till, \
-            Gateway(tmp_path / "gateway", "--upstream", till.url, "--idempotency", "store", *generous(),
-                    environment=disk.environment, clock=Clock(tmp_path)) as gateway:
+            Gateway(tmp_path / "gateway", "--upstream", till.url, *generous(), environment=disk.environment,
+                    clock=Clock(tmp_path)) as gateway:
         add_app(gateway, ACCOUNTS)
         gateway.add_app("short", registration="open", token_lifetime="2s")
         person = Person(gateway, tmp_path / "alice", app="short").signs_up().logs_in()
@@ -144,15 +144,16 @@ def test_a_gateway_whose_disk_fails(tmp_path, error):
             assert REASONS[error] in detail and "countersign.db" in detail
             assert asked(connection, renewal(gateway, mine["login_token"]))[0] == "unavailable"
             assert asked(connection, bearing(gateway, mine["token"], "POST", "/logout"))[0] == "unavailable"
-            # What would be forwarded once cannot be marked as begun, and is not forwarded; what was done is known.
-            assert asked(connection, payment(gateway, "during"))[0] == "unavailable"
-            assert till.moves == 1
+            # Keyed requests go on: their log is a file of its own (test_request_log.py has its failures).
             connection.send(payment(gateway, "before"))
             again = connection.answer()
             assert (again.body, again.get("countersign-replayed")) == (paid.body, "true")
+            connection.send(payment(gateway, "during"))
+            during = connection.answer()
+            assert (during.status, during.get("countersign-replayed")) == (201, None) and till.moves == 2
             # A request without a key is no change of ours.
             connection.send(gateway.key.request("POST", "/plain", b"amount=1"))
-            assert connection.answer().status == 201 and till.moves == 2
+            assert connection.answer().status == 201 and till.moves == 3
             # A client whose token has run out cannot renew it, and keeps its session.
             done = person.run("request", "/hello")
             assert done.returncode != 0 and "unavailable" in done.err, done.err
@@ -170,7 +171,7 @@ def test_a_gateway_whose_disk_fails(tmp_path, error):
             assert renewed[0] == "accepted", "the login token that was refused is good"
             connection.send(payment(gateway, "during"))
             answer = connection.answer()
-            assert (answer.status, answer.get("countersign-replayed")) == (201, None)
+            assert (answer.status, answer.body, answer.get("countersign-replayed")) == (201, during.body, "true")
             connection.send(gateway.key.request("GET", "/plain"))
             assert connection.answer().status == 201
         assert person.run("request", "/hello").returncode == 0, "the session was not lost"

@@ -5,7 +5,6 @@ import random
 import secrets
 import signal
 import socket
-import sqlite3
 import threading
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 import request_log
 from gateway import Gateway
 from person import Person
+from postgres import Postgres, programs
 from sockets import is_read
 from till import Till
 from waiting import until
@@ -30,19 +30,36 @@ def till(tmp_path):
 
 @pytest.fixture(params=["log"])
 def front(till, tmp_path, request):
-    """`in_rows` below has it keep keyed requests in the database."""
-    running = before(till, tmp_path, "--idempotency", request.param)
+    """With `rows` over PostgreSQL, where keyed requests are rows."""
+    running = before(till, tmp_path, database=request.getfixturevalue("database") if request.param == "rows" else None)
     yield running
     if running.process.poll() is None:
         running.stop()
 
 
-in_rows = pytest.mark.parametrize("front", ["store"], indirect=True)
-in_both = pytest.mark.parametrize("front", ["log", "store"], indirect=True)
+class Database:
+    """A database of its own for one test."""
+
+    def __init__(self, server: Postgres, name: str):
+        self.server, self.name, self.address = server, name, server.create(name)
+
+    def sql(self, text: str) -> str:
+        return self.server.sql(text, self.name)
 
 
-def before(till, tmp_path, *options: object) -> Gateway:
-    gateway = Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", till.url, *options).start()
+@pytest.fixture
+def database(server, request):
+    return Database(server, "k" + "".join(letter for letter in request.node.name.lower() if letter.isalnum())[-40:])
+
+
+needs_postgres = pytest.mark.skipif(programs() is None, reason="no postgres")
+over_rows = pytest.mark.parametrize("front", [pytest.param("rows", marks=needs_postgres)], indirect=True)
+in_both = pytest.mark.parametrize("front", ["log", pytest.param("rows", marks=needs_postgres)], indirect=True)
+
+
+def before(till, tmp_path, *options: object, database: Database | None = None) -> Gateway:
+    environment = {"COUNTERSIGN_STORE": database.address} if database else None
+    gateway = Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", till.url, *options, environment=environment).start()
     gateway.add_app("demo")
     gateway.key = gateway.add_release()
     return gateway
@@ -264,18 +281,20 @@ def test_an_answer_that_is_too_long_to_keep(tmp_path, size):
 
 
 @in_both
-def test_a_second_copy_after_a_restart_and_what_the_files_show(front, till):
+def test_a_second_copy_after_a_restart_and_what_is_stored(front, till, request):
     """Responses are stored under the master key: a reader of the database, or of the log, cannot read them."""
     first = front.send(pay(front, "key-3f9a"))
     assert front.stop() == 0
-    with sqlite3.connect(front.data / "countersign.db") as book:
-        rows = book.execute("SELECT scope, key, status, body FROM idempotent_request").fetchall()
-    if "store" in front.options:
-        assert len(rows) == 1 and rows[0][2] == 201
+    if "COUNTERSIGN_STORE" in front.environment:
+        rows = request.getfixturevalue("database").sql("SELECT * FROM countersign.idempotent_request").split("\n")
+        assert len(rows) == 1 and "|201|" in rows[0] and not request_log.segments(front.data)
+        # As the database shows bytes.
+        contents = [bytes.fromhex(part[2:]) for part in rows[0].split("|") if part.startswith("\\x")]
+        assert len(contents) >= 4
     else:
-        assert not rows and [record.kind for record in request_log.records(front.data)] == [request_log.BEGUN, request_log.FINISHED]
-    for file in [*front.data.glob("countersign.db*"), *request_log.segments(front.data)]:
-        content = file.read_bytes()
+        assert [record.kind for record in request_log.records(front.data)] == [request_log.BEGUN, request_log.FINISHED]
+        contents = [file.read_bytes() for file in [*front.data.glob("countersign.db*"), *request_log.segments(front.data)]]
+    for content in contents:
         assert b'"payment"' not in content and b"key-3f9a" not in content and b"x-payment" not in content.lower()
     front.start()
     again = front.send(pay(front, "key-3f9a"))
@@ -292,24 +311,23 @@ def test_the_built_in_echo_too(tmp_path):
         assert code(gateway.send(pay(gateway, "k", b"{}"))) == "forbidden"
 
 
-@in_rows
-def test_a_day_later_the_key_is_forgotten(front, till):
+@over_rows
+def test_a_day_later_the_key_is_forgotten(front, till, database):
     assert front.send(pay(front, "old")).status == front.send(pay(front, "new")).status == 201
-    with sqlite3.connect(front.data / "countersign.db") as book:
-        book.execute("UPDATE idempotent_request SET begun = begun - 86401 WHERE rowid = 1")
+    database.sql("UPDATE countersign.idempotent_request SET begun = begun - 86401 WHERE rowid = 1")
 
     def left() -> int:
-        with sqlite3.connect(front.data / "countersign.db") as book:
-            return book.execute("SELECT count(*) FROM idempotent_request").fetchone()[0]
+        return int(database.sql("SELECT count(*) FROM countersign.idempotent_request"))
 
     until(lambda: left() == 1, left)
     assert front.send(pay(front, "new")).get("countersign-replayed") == "true" and till.moves == 2
     assert front.send(pay(front, "old")).status == 201 and till.moves == 3
 
 
-def test_strangers_with_the_release_s_key_fill_their_part_and_no_more(till, tmp_path):
+@needs_postgres
+def test_strangers_with_the_release_s_key_fill_their_part_and_no_more(till, tmp_path, database):
     """Of a hundred keys a release's callers without a session have ten; what is kept is given again, and sessions go on."""
-    front = before(till, tmp_path, "--limit-kept-keys", 100, "--idempotency", "store")
+    front = before(till, tmp_path, "--limit-kept-keys", 100, database=database)
     try:
         front.admin("app", "policy", "demo", "--set", "registration=open")
         answers = [front.send(pay(front, f"k-{number}")) for number in range(11)]
@@ -322,8 +340,8 @@ def test_strangers_with_the_release_s_key_fill_their_part_and_no_more(till, tmp_
         alice = Person(front, tmp_path / "phone", "alice").signs_up().logs_in()
         assert alice.run("request", "-d", "amount=1", "/pay").returncode == 0
         assert till.moves == 12
-        with sqlite3.connect(front.data / "countersign.db") as database:
-            database.execute("UPDATE idempotent_request SET begun = begun - 86401 WHERE scope LIKE 'release %'")
+        database.sql("UPDATE countersign.idempotent_request SET begun = begun - 86401"
+                     " WHERE convert_from(scope, 'UTF8') LIKE 'release %'")
         until(lambda: front.send(pay(front, "k-10")).status == 201, "a day later there is room")
     finally:
         front.stop()

@@ -44,9 +44,7 @@ class Shop:
 @pytest.fixture
 def shop(tmp_path, request):
     accounts, options = request.param
-    # In the database, where the tests change when requests began; the contract of both places is tested in Swift.
-    with Backend() as backend, Gateway(tmp_path, "--upstream", backend.url, "--login-address", "1000/1s", "--idempotency", "store",
-                                       *options) as gateway:
+    with Backend() as backend, Gateway(tmp_path, "--upstream", backend.url, "--login-address", "1000/1s", *options) as gateway:
         made = Shop(gateway, accounts)
         yield made
         for connection in made.connections.values():

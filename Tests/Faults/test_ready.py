@@ -13,6 +13,7 @@ import pytest
 
 from authority import Authority
 from backend import Backend, ok
+from bearer import add_app, login
 from clock import Clock
 from failing import FailingDisk, needs_mounts
 from gateway import Gateway
@@ -24,9 +25,9 @@ from waiting import until
 class Ready(Gateway):
     """A gateway whose admin listener is on."""
 
-    def __init__(self, folder, *options: object, **others):
+    def __init__(self, folder, *options: object, tls: tuple[str, ...] = ("--tls", "off"), **others):
         self.admin_port = reserve_port()
-        super().__init__(folder, "--tls", "off", *options, clock=Clock(folder), **others)
+        super().__init__(folder, *tls, *options, clock=Clock(folder), **others)
 
     def command(self, *options: object) -> list[str]:
         return super().command(*options, "--admin", f"127.0.0.1:{self.admin_port}")
@@ -135,22 +136,22 @@ def test_it_is_not_ready_while_it_drains(tmp_path):
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 def test_it_is_not_ready_while_the_store_takes_no_changes(tmp_path, error):
     disk = FailingDisk(tmp_path)
-    with Ready(tmp_path / "gateway", "--idempotency", "store", environment=disk.environment) as gateway:
-        gateway.add_app("demo")
-        key = gateway.add_release()
+    # Passwords are sent over TLS alone.
+    with Ready(tmp_path / "gateway", tls=(), environment=disk.environment) as gateway:
+        add_app(gateway, 1)
         gateway.until([])
         disk.fails(error)
-        answer = gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")]))
-        assert answer.status == 503
+        assert gateway.send(login(gateway, "user-0")).status == 503
         gateway.until(["store"])
-        # Requests that change nothing continue, and the recovery is detected without a request.
-        assert gateway.send(key.request()).status == 200
+        # Requests that change nothing in the store continue, and the recovery is detected without a request.
+        assert gateway.send(gateway.key.request()).status == 200
+        assert gateway.send(gateway.key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")])).status == 200
         for _ in range(20):
             gateway.clock.advance(0.25)
             assert gateway.causes() == ["store"]
         disk.is_well()
         gateway.until([])
-        assert gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k2")])).status == 200
+        assert gateway.send(login(gateway, "user-0")).status == 200
 
 
 def test_it_is_not_ready_after_the_log_of_keyed_requests_failed_until_a_restart(tmp_path):

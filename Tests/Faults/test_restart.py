@@ -8,7 +8,6 @@ import random
 import secrets
 import signal
 import socket
-import sqlite3
 import subprocess
 import threading
 
@@ -214,31 +213,22 @@ def test_restarts_under_load(site, is_long, note):
     note(f"{restarts} restarts under load: {len(load.accepted):,} requests accepted, none refused, cut or accepted twice")
 
 
-@pytest.mark.parametrize("places", [("store", "log"), ("log", "store")], ids=["to the log", "to the store"])
-def test_a_restart_moves_keyed_requests(tmp_path, places):
-    """Both processes use the former place until the old one has ended; nothing is refused, and nothing is forwarded twice."""
-    with Site(tmp_path, "--idempotency", places[0]) as site:
-        gateway = site.gateway
-        with Load(site) as load:
-            load.goes_on()
-            gateway.options = gateway.options[:-1] + (places[1],)
-            site.take_over()
-            until(lambda: bool(list(gateway.data.glob("requests-*.log"))) == (places[1] == "log") != has_rows(gateway), "it does not move")
-            load.goes_on()
-        assert (load.refused, load.cut, load.bad) == ([], [], [])
-        load.check_payments()
-        # Copies with a nonce of their own get the first answer, wherever that was kept.
-        with site.connect() as connection:
-            for key in random.sample(load.keys, 100):
-                connection.send(site.pay(key))
-                answer = connection.answer()
-                assert (answer.status, answer.body, answer.get("countersign-replayed")) == (200, key.encode(), "true"), answer
-        load.check_payments()
-
-
-def has_rows(gateway: Gateway) -> bool:
-    with sqlite3.connect(f"file:{gateway.data / 'countersign.db'}?mode=ro", uri=True) as book:
-        return book.execute("SELECT count(*) FROM idempotent_request").fetchone()[0] > 0
+def test_a_predecessor_without_a_log(tmp_path):
+    """A server of an earlier version may keep keyed requests in the database. A successor that looked for them in the log would
+    forward a second copy of one, and refuses to take over."""
+    gateway = Gateway(tmp_path, "--tls", "off")
+    gateway.add_app("demo")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control, socket.create_server(("127.0.0.1", 0)) as port:
+        control.bind(str(gateway.data / "control"))
+        control.listen()
+        successor = processes.start(gateway.command("--takeover"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        with control.accept()[0] as predecessor:
+            assert predecessor.recv(512) == b"take-over 1"
+            for name in (b"listener", b"replay-file-lock", b"replay-table-locks", b"login-limits"):
+                socket.send_fds(predecessor, [name], [port.fileno()])
+            predecessor.send(b"end")
+            _, said = successor.communicate(timeout=60)
+    assert successor.returncode == 1 and b"keeps keyed requests in the database" in said, said
 
 
 def test_an_idle_connection_gets_one_more_answer(site):

@@ -15,6 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from backend import Backend
+from bearer import add_app, login
 from failing import FailingDisk, needs_mounts
 from test_console import Browser, Deployment, Visitor, chromium  # noqa: F401
 from waiting import until
@@ -86,12 +87,11 @@ def test_the_backend_goes_under_traffic(tmp_path):
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 def test_the_disk_of_the_store_fails(tmp_path, error):
     disk = FailingDisk(tmp_path)
-    with Deployment(tmp_path / "gateway", "--idempotency", "store", environment=disk.environment) as deployment:
-        deployment.add_app("demo")
-        key = deployment.add_release()
+    with Deployment(tmp_path / "gateway", environment=disk.environment) as deployment:
+        add_app(deployment, 1)
         page = night(deployment)
         disk.fails(error)
-        assert deployment.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")])).status == 503
+        assert deployment.send(login(deployment, "user-0")).status == 503
         page.until(wrong="store: ")
         disk.is_well()
         page.until()
@@ -99,13 +99,12 @@ def test_the_disk_of_the_store_fails(tmp_path, error):
 
 def test_the_store_is_locked(tmp_path):
     """By another program that writes and does not end."""
-    with Deployment(tmp_path, "--idempotency", "store") as deployment:
-        deployment.add_app("demo")
-        key = deployment.add_release()
+    with Deployment(tmp_path) as deployment:
+        add_app(deployment, 1)
         page = night(deployment)
         with contextlib.closing(sqlite3.connect(deployment.data / "countersign.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            assert deployment.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")])).status == 503
+            assert deployment.send(login(deployment, "user-0")).status == 503
             page.until(warned="store: a change could not be written")
             # Two trial changes, each of which waits for the lock.
             page.until(wrong="store: ")

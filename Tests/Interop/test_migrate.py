@@ -1,5 +1,5 @@
 """A deployment moves from its SQLite file to a PostgreSQL database: accounts, sessions, releases, keyed requests and the audit log go on there;
-nothing goes on with the file; and a move that is killed leaves nothing or everything."""
+nothing goes on with the file; and a move that is killed leaves nothing or everything. The keyed requests of the log become rows there, and the log goes."""
 
 import itertools
 import json
@@ -15,6 +15,7 @@ from gateway import BINARY, Gateway, run
 from kills import killed_at
 from person import Person
 from postgres import programs
+from request_log import segments
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
@@ -24,7 +25,7 @@ OWN_TABLES = {"layout", "writing", "node", "generation", "login_limit", "pending
 
 @pytest.fixture
 def address(server, request):
-    return server.create("m" + "".join(letter for letter in request.node.name.lower() if letter.isalnum())[:40])
+    return server.create("m" + "".join(letter for letter in request.node.name.lower() if letter.isalnum())[-40:])
 
 
 def calls(person: Person, *arguments: str) -> bool:
@@ -45,6 +46,10 @@ def backend():
     backend = Backend()
     yield backend
     backend.close()
+
+
+def keyed(key, name: str) -> bytes:
+    return key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", name)])
 
 
 def lived_in(tmp_path, backend: Backend) -> tuple[Gateway, Person, object]:
@@ -69,6 +74,7 @@ def test_everything_goes_on(server, address, tmp_path, backend):
     done = migrate(gateway, address)
     assert done.returncode == 0, done.err
     moved = json.loads(done.out)
+    assert moved["keyed_requests"] == json.loads(planned.out)["keyed_requests"] == 1
     assert moved["was_empty"] and moved["rows"] == json.loads(planned.out)["rows"] == sum(moved["tables"].values())
     for table in ("app", "release", "account", "session", "known_device", "audit", "erased_name", "meter"):
         assert moved["tables"][table] > 0, table
@@ -128,31 +134,92 @@ def test_what_is_refused(server, address, tmp_path, backend):
     assert server.sql("SELECT count(*) FROM countersign.account", address.rsplit("/", 1)[1]) == "0"
 
 
-def test_a_killed_move_leaves_nothing_or_everything(server, address, tmp_path, backend, is_long, note):
-    gateway, person, _ = lived_in(tmp_path, backend)
+def test_a_keyed_request_is_repeated_across_the_move(server, address, tmp_path, backend):
+    gateway, _, key = lived_in(tmp_path, backend)
+    with gateway:
+        first = gateway.send(keyed(key, "across"))
+        assert (first.status, first.get("countersign-replayed")) == (200, None)
+    assert segments(gateway.data)
+    done = migrate(gateway, address)
+    assert done.returncode == 0 and json.loads(done.out)["keyed_requests"] == 2, done.err
+    assert not segments(gateway.data)
+    gateway.environment = {**gateway.environment, "COUNTERSIGN_STORE": address}
+    with gateway:
+        seen = len(backend.seen)
+        again = gateway.send(keyed(key, "across"))
+        assert (again.status, again.body, again.get("countersign-replayed")) == (200, first.body, "true")
+        assert len(backend.seen) == seen, "the backend sees it once"
+        assert gateway.send(keyed(key, "new")).status == 200 and len(backend.seen) == seen + 1
+
+
+def refusal(gateway: Gateway, *options: str) -> str:
+    """Why a server does not start."""
+    done = subprocess.run([*gateway.command(), *options], env={**os.environ, **gateway.environment}, capture_output=True,
+                          timeout=60, check=False)
+    assert done.returncode == 1, done.stderr
+    return done.stderr.decode()
+
+
+def test_a_log_beside_the_database_is_not_overlooked(server, address, tmp_path, backend):
+    gateway, _, key = lived_in(tmp_path, backend)
+    over_file, over_database = gateway.environment, {**gateway.environment, "COUNTERSIGN_STORE": address}
+    gateway.environment = over_database
+    path, = segments(gateway.data)
+    said = refusal(gateway)
+    assert str(path) in said and "countersign migrate FROM postgres://" in said, said
+    assert not server.sql("SELECT to_regclass('countersign.meta')", address.rsplit("/", 1)[1]), "nothing was written"
+    gateway.environment = over_file
+    log = path.read_bytes()
+    assert migrate(gateway, address).returncode == 0
+
+    # As a kill leaves it between marking the file and removing the log.
+    path.write_bytes(log)
+    gateway.environment = over_database
+    assert str(path) in refusal(gateway)
+    other = server.create("elsewhere")
+    gateway.environment = over_file
+    assert migrate(gateway, other).returncode == 1 and segments(gateway.data) == [path], "it was not moved there"
+    again = migrate(gateway, address)
+    assert again.returncode == 1 and "was moved to" in again.err and not segments(gateway.data)
+    gateway.environment = over_database
+    with gateway:
+        seen = len(backend.seen)
+        assert gateway.send(key.request()).status == 200 and len(backend.seen) == seen + 1
+
+
+# What a move does at each step: messages to the server, writes and syncs of the file and of the log, and the removal of the log.
+@pytest.mark.parametrize("call", ["sendto", "pwrite64", "fdatasync", "unlink"])
+def test_a_killed_move_leaves_nothing_or_everything(server, address, tmp_path, backend, is_long, note, call):
+    gateway, person, key = lived_in(tmp_path, backend)
+    with gateway:
+        first = gateway.send(keyed(key, "killed"))
     database = address.rsplit("/", 1)[1]
     environment = {**os.environ, **gateway.environment}
     killed = 0
-    # At each message to the server, or at one in eight.
-    for number in itertools.count(1, 1 if is_long else 8):
+    # At each call, or at one in eight.
+    for number in itertools.count(1, 1 if is_long or call in ("fdatasync", "unlink") else 8):
         process = subprocess.run(
-            [*killed_at("sendto", number), BINARY, "migrate", file_of(gateway), address, "--data", gateway.data],
+            [*killed_at(call, number), BINARY, "migrate", file_of(gateway), address, "--data", gateway.data],
             env=environment, capture_output=True, check=False)
-        killed += process.returncode != 0
-        if process.returncode == 0:
-            break
-        assert process.returncode == -signal.SIGKILL
         rows = server.sql("SELECT to_regclass('countersign.account')", database) and server.sql(
             "SELECT count(*) FROM countersign.account", database)
         # Two: everything is there. It was killed before it could say so, and perhaps before the file was marked.
         assert rows in ("", "0", "2"), rows
-        if rows == "2":
+        assert rows == "2" or segments(gateway.data), "the log is there until its requests are elsewhere"
+        if process.returncode != -signal.SIGKILL:
+            assert process.returncode == 0 or b"was moved to" in process.stderr, process.stderr
             break
+        killed += 1
     done = migrate(gateway, address)
     assert done.returncode == 0 or "was moved to" in done.err, done.err
-    assert killed >= 1
-    note(f"a move killed {killed} times, then complete")
+    assert killed >= 1 and not segments(gateway.data)
+    note(f"a move killed {killed} times at {call}, then complete")
     gateway.environment = {**gateway.environment, "COUNTERSIGN_STORE": address}
     with gateway:
         assert calls(person, "/hello")
+        seen = len(backend.seen)
+        again = gateway.send(keyed(key, "killed"))
+        assert (again.status, again.body, again.get("countersign-replayed")) == (200, first.body, "true")
+        assert calls(person, "-d", "amount=1", "-H", "Idempotency-Key: once", "/pay")
+        assert len(backend.seen) == seen
         assert json.loads(gateway.admin("audit", "verify", "--json").out)["findings"] == []

@@ -372,9 +372,7 @@ def test_nodes_are_listed(cluster, tmp_path):
     assert done.returncode == 0 and run("nodes", "--data", tmp_path / "alone").out == "no nodes\n"
 
 
-def test_keyed_requests_of_a_shared_store_are_not_in_a_file(tmp_path):
-    done = run("serve", "--print-config", "--data", tmp_path, "--store", "postgres://127.0.0.1/shop", "--idempotency", "log")
-    assert done.returncode == 2 and "--idempotency" in done.err
+def test_outage_policies_are_checked(tmp_path):
     done = run("serve", "--print-config", "--data", tmp_path, "--outage", "never")
     assert done.returncode == 2 and "grace:SECONDS" in done.err
 

@@ -13,7 +13,7 @@ import Testing
         "tls": "c.pem,k.pem", "authority": "a.example", "assertion-audience": "urn:a",
         "trusted-proxies": "10.0.0.0/8", "decide": "nginx", "proxy-protocol": "require",
         "underscore-fields": "keep", "allow-methods": "M-SEARCH", "forward-caller-fields": "x-http-method",
-        "workers": "7", "prefix": "/other", "idempotency": "store", "login-account": "7/7s",
+        "workers": "7", "prefix": "/other", "login-account": "7/7s",
         "login-address": "7/7s", "login-device": "7/7s", "login-solved": "7/7s", "login-work": "7/7s",
         "login-pending": "77", "login-hashes": "7", "upstream-ca": "/ca.pem",
         "upstream-certificate": "c.pem,k.pem", "limit-address-connections": "7",

@@ -54,4 +54,36 @@ extension StoreContract {
             "an answer to a beginning that was forgotten")
         #expect(try make().revision() == revision)
     }
+
+    /// Requests of another store are kept as they were, and what is there already is not lost.
+    package func adoption() throws {
+        func request(_ number: UInt8, begun: Int64 = 1_000) -> IdempotentRequest {
+            IdempotentRequest(scope: .account(77), key: [77, number], digest: [number], begun: begun)
+        }
+        func answer(_ number: UInt8) -> StoredAnswer {
+            StoredAnswer(status: 200 + Int(number), fields: [], body: [1, number])
+        }
+        func state(_ request: IdempotentRequest) throws -> IdempotencyState {
+            try make().begin(request, within: .init())
+        }
+        #expect(try state(request(1)) == .begun)
+        #expect(try state(request(2)) == .begun)
+        try make().finish(request(2), with: answer(2))
+        var stranger = try IdempotentRequest(
+            scope: .release(#require(KeyID("r_77"))), key: [78], digest: [5], begun: 1_000)
+        stranger.holder = .network([1, 2, 3, 4])
+        let held = [
+            HeldRequest(request(1), answer: answer(1)), HeldRequest(request(2), answer: nil),
+            HeldRequest(request(3), answer: answer(3)), HeldRequest(stranger, answer: nil),
+            HeldRequest(request(2, begun: 900), answer: answer(9)),
+        ]
+        for _ in 0..<2 {
+            try make().adopt(held)
+            for number: UInt8 in 1...3 { #expect(try state(request(number)) == .finished(answer(number))) }
+            #expect(try state(stranger) == .unfinished)
+        }
+        try make().adopt([HeldRequest(request(2, begun: 1_500), answer: nil)])
+        #expect(try state(request(2, begun: 1_500)) == .unfinished, "a later beginning replaces another")
+        #expect(try make().idempotentRequests(of: 77).map(\.request.begun) == [1_000, 1_000, 1_500])
+    }
 }

@@ -42,6 +42,7 @@ package struct StoreContract {
         try accounts()
         try sessions()
         try idempotency()
+        try adoption()
         try uploadTickets()
         try webhooks()
         try accountCodes()

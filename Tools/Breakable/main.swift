@@ -1,5 +1,6 @@
 import CountersignCLI
 import CountersignFaults
+import CountersignHTTP
 import CountersignWire
 
 // `countersign-breakable`: every command of `countersign`, with a server that can be started with planted

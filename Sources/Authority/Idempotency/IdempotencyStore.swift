@@ -45,10 +45,6 @@ package protocol IdempotencyTable: Sendable {
     func abandon(_ request: IdempotentRequest) throws(OperationalError)
     /// Deletes at most `limit` requests that began before that time; returns their number.
     func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int
-    /// At most `limit` requests behind a position, which begins at 0, and the position of the last of them.
-    func heldRequests(
-        after position: Int64, limit: Int
-    ) throws(OperationalError) -> (requests: [HeldRequest], position: Int64)
     /// Takes over requests of another store, whatever the bounds: what is here already stays, except that an
     /// answer is added to a request without one, and a later beginning replaces an earlier one.
     func adopt(_ requests: [HeldRequest]) throws(OperationalError)

@@ -20,7 +20,8 @@ extension Command {
             FROM is the deployment's file, sqlite:PATH, and TO an empty database, postgres://…, as `--store` \
             names it. Stop the server first, and start it with `--store TO` afterwards. Every row keeps its \
             authentication tag, is compared with its copy, and is authenticated there. The database has \
-            everything or nothing: after an interruption, run the command again. The file stays, marked as \
+            everything or nothing: after an interruption, run the command again. The keyed requests of \
+            the log in the data folder become rows, and the log is removed. The file stays, marked as \
             moved, so that no server goes on with it by mistake. The data folder, with the master key, is \
             used as before.
             """
@@ -52,12 +53,15 @@ extension Command {
 extension StoreMove.Outcome {
     fileprivate var json: JSONValue {
         [
-            "rows": .integer(rows), "was_empty": .bool(wasEmpty),
+            "rows": .integer(rows), "keyed_requests": .integer(Int64(requests)), "was_empty": .bool(wasEmpty),
             "tables": .object(tables.map { (name: $0.name, value: .integer($0.rows)) }),
         ]
     }
 
-    private var lines: [String] { tables.filter { $0.rows > 0 }.map { "  \($0.name): \($0.rows)" } }
+    private var lines: [String] {
+        tables.filter { $0.rows > 0 }.map { "  \($0.name): \($0.rows)" }
+            + (requests > 0 ? ["  keyed requests of the log: \(requests)"] : [])
+    }
 
     fileprivate var text: String {
         let title =

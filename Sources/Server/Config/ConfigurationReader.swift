@@ -196,23 +196,11 @@ private struct SettingsReader {
         if result.origins["store"] == nil { configuration.store = .default(in: configuration.data) }
         // An invalid value is reported already, and the default in its place contradicts nothing.
         let isCertain = !result.problems.contains {
-            ["store", "replay", "idempotency"].contains($0.setting)
+            ["store", "replay"].contains($0.setting)
         }
-        if !configuration.store.isShared {
-            if configuration.replay.shared == .postgreSQL, isCertain {
-                reject(
-                    "replay",
-                    message: "--replay postgres: expected --store postgres://…, whose database it uses")
-            }
-        } else {
-            if result.origins["idempotency"] != nil, configuration.idempotency.storage != .store, isCertain {
-                reject(
-                    "idempotency",
-                    message:
-                        "--idempotency log: expected store, as the database is PostgreSQL: a copy of a keyed "
-                        + "request may arrive at another gateway")
-            }
-            configuration.idempotency.storage = .store
+        if !configuration.store.isShared, configuration.replay.shared == .postgreSQL, isCertain {
+            reject(
+                "replay", message: "--replay postgres: expected --store postgres://…, whose database it uses")
         }
         result.configuration = configuration
     }

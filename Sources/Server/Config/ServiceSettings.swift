@@ -103,15 +103,6 @@ extension Setting {
 
 /// What is kept of requests with an `Idempotency-Key`.
 public struct IdempotencySettings: Sendable, Equatable {
-    /// Where keyed requests are kept.
-    package enum Storage: String, Sendable, CaseIterable {
-        /// In an append-only log in the data folder.
-        case log
-        /// As rows of the store.
-        case store
-    }
-
-    package var storage = Storage.log
     /// Bytes of an answer's body; of a longer one only the status is kept.
     package var answerBytes = 64 << 10
     package var bounds = IdempotencyBounds()
@@ -122,17 +113,6 @@ public struct IdempotencySettings: Sendable, Equatable {
 
 extension Setting {
     static let idempotency: [Setting] = [
-        Setting(
-            "idempotency", placeholder: "PLACE",
-            meaning: "where requests with an Idempotency-Key are kept: `log`, files of the data folder, or "
-                + "`store`, rows of the store, which is the default and the only choice with a PostgreSQL "
-                + "store; what is kept in the other one is moved",
-            expected: "log or store",
-            kind: .choice(["log", "store"]), effect: .onRestart,
-            set: { configuration, text in
-                IdempotencySettings.Storage(rawValue: text).map { configuration.idempotency.storage = $0 }
-            },
-            show: { .string($0.idempotency.storage.rawValue) }),
         number(
             "limit-kept-answer", at: \.idempotency.answerBytes, in: 0...(1 << 20), unit: .bytes,
             effect: .onRestart,

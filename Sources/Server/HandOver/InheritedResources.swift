@@ -5,16 +5,16 @@ import CountersignWire
 import Glibc
 
 /// What a server takes over from the running one: its listening sockets, the replay file with its locks, and
-/// the login limits. Source: docs/decisions/0034-restart.md.
+/// the login limits. Keyed requests need no hand-over: until the other server has ended, both use the same
+/// log, or the same database. Source: docs/decisions/0034-restart.md.
 final class InheritedResources {
     /// Listening sockets for clients and for administrators.
     var listeners: [FileDescriptor] = []
     var adminListeners: [FileDescriptor] = []
     var replay: ReplayFileHandover?
     var limits: FileDescriptor?
-    /// Where the other server keeps keyed requests. A server of an earlier version, which names no place,
-    /// keeps them in the store.
-    private(set) var keyedRequests = IdempotencySettings.Storage.store
+    /// Whether the other server keeps keyed requests in the log of the data folder.
+    private var hasRequestLog = false
     let connection: ControlConnection
 
     private static let patience = 60_000
@@ -52,7 +52,7 @@ final class InheritedResources {
             case ("replay-file-lock", let descriptor?): replayLock = descriptor
             case ("replay-table-locks", let descriptor?): replayLocks = descriptor
             case ("login-limits", let descriptor?): limits = descriptor
-            case (KeyedRequestStorage.logOffer, _?): keyedRequests = .log
+            case (KeyedRequestStorage.logOffer, _?): hasRequestLog = true
             case ("end", nil):
                 guard let replayLock, let replayLocks, !listeners.isEmpty, limits != nil else {
                     throw OperationalError(
@@ -69,6 +69,17 @@ final class InheritedResources {
                     .failed, message: "the running server hands over what this one does not know")
             }
         }
+    }
+
+    /// Throws unless the other server keeps keyed requests where a server over `location` does: until it has
+    /// ended, both must find the copies of a request in one place.
+    func requireKeyedRequests(over location: StoreLocation) throws(OperationalError) {
+        guard hasRequestLog == location.isShared else { return }
+        throw OperationalError(
+            .failed,
+            message: "the running server keeps keyed requests "
+                + (hasRequestLog ? "in the data folder" : "in the database")
+                + ", and this one would not: stop that server first, then start this one")
     }
 
     /// Tells the other server that this one accepts connections, and waits until the other stops accepting.

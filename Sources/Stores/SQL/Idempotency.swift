@@ -152,39 +152,6 @@ extension SQLStore {
         }
     }
 
-    package func heldRequests(
-        after position: Int64, limit: Int
-    ) throws(OperationalError) -> (requests: [HeldRequest], position: Int64) {
-        try read(whenEmpty: ([], position)) { (database) throws(OperationalError) in
-            let rows = try database.rows(
-                """
-                SELECT key, status, fields, body, digest, begun, scope, network, rowid FROM idempotent_request
-                WHERE rowid > ? ORDER BY rowid LIMIT ?
-                """, binding: .integer(position), .integer(Int64(limit))
-            ) { (row) throws(OperationalError) -> (request: HeldRequest, position: Int64) in
-                guard let scope = IdempotencyScope(row.text(6)),
-                    row.isNull(1) || SQLStore.answer(row) != nil
-                else {
-                    throw ReleaseRows.unreadable("idempotent request of", named: row.text(6), in: database)
-                }
-                var request = IdempotentRequest(
-                    scope: scope, key: row.blob(0), digest: row.blob(4), begun: row.integer(5))
-                if case .release = scope, !row.isNull(7) {
-                    guard let holder = IdempotencyHolder(network: row.text(7)) else {
-                        throw ReleaseRows.unreadable(
-                            "idempotent request of", named: row.text(6), in: database)
-                    }
-                    request.holder = holder
-                }
-                return (
-                    HeldRequest(request, answer: row.isNull(1) ? nil : SQLStore.answer(row)),
-                    row.integer(8)
-                )
-            }
-            return (rows.map(\.request), rows.last?.position ?? position)
-        }
-    }
-
     package func adopt(_ requests: [HeldRequest]) throws(OperationalError) {
         try write { (database) throws(OperationalError) -> Void in
             for held in requests { try SQLStore.adopt(held, in: database) }

@@ -2,7 +2,8 @@ import CountersignAuthority
 import CountersignWire
 
 /// Moves a deployment's store from its SQLite file to a PostgreSQL database: each row with its tag, and the
-/// digests of the tables, which are the same in both.
+/// digests of the tables, which are the same in both. The keyed requests of the log become rows of the file
+/// first, in the transaction of the move, and are moved and compared like all others.
 ///
 /// The database has everything or nothing: all rows are written, compared and authenticated in one
 /// transaction. The file is locked meanwhile, and is marked as moved at the end, so that no server goes on
@@ -15,13 +16,18 @@ package struct StoreMove {
     }
 
     package struct Outcome: Sendable {
-        /// Rows of each table, in the order in which they are moved.
+        /// Rows of each table, in the order in which they are moved, without those of the log.
         package let tables: [(name: String, rows: Int64)]
+        /// Keyed requests of the log.
+        package let requests: Int
         /// Whether the database was empty before.
         package let wasEmpty: Bool
 
         package var rows: Int64 { tables.reduce(0) { $0 + $1.rows } }
     }
+
+    /// Requests of the log that are read together.
+    private static let together = 500
 
     private let source: SQLiteFile
     private let target: SQLStore
@@ -36,11 +42,11 @@ package struct StoreMove {
     }
 
     /// What a move would do. Changes nothing.
-    package func preview() throws(OperationalError) -> Outcome {
+    package func preview(including log: RequestLog?) throws(OperationalError) -> Outcome {
         let tables = try source.read(whenEmpty: []) { (file) throws(OperationalError) in
             try StoreMove.count(in: file)
         }
-        return Outcome(tables: tables, wasEmpty: try target.isEmpty())
+        return Outcome(tables: tables, requests: log?.count ?? 0, wasEmpty: try target.isEmpty())
     }
 
     private static func count(in file: Database) throws(OperationalError) -> [(name: String, rows: Int64)] {
@@ -51,22 +57,28 @@ package struct StoreMove {
         return counts
     }
 
-    /// Moves the rows. `now` is in whole Unix seconds.
-    package func run(now: Int64, progress: (Stage) -> Void) throws(OperationalError) -> Outcome {
+    /// Moves the rows, and the requests of `log`, which nothing uses meanwhile and which is to be removed
+    /// afterwards. `now` is in whole Unix seconds.
+    package func run(
+        now: Int64, including log: RequestLog?, progress: (Stage) -> Void
+    ) throws(OperationalError) -> Outcome {
         try target.prepare()
         // Other programs that would change the file wait, and are refused after five seconds.
         return try source.write { (file) throws(OperationalError) in
             try requireAuthentic(file)
-            let outcome = try move(file, progress: progress)
+            let tables = try StoreMove.count(in: file)
+            try log?.forEachRequest(together: StoreMove.together) { (requests) throws(OperationalError) in
+                try SQLStore(within: file).adopt(requests)
+            }
+            let wasEmpty = try move(file, progress: progress)
             try SQLStore(within: file).set(.movedTo, to: Array("\(place.text) \(now)".utf8))
-            return outcome
+            return Outcome(tables: tables, requests: log?.count ?? 0, wasEmpty: wasEmpty)
         }
     }
 
-    private func move(
-        _ file: Database, progress: (Stage) -> Void
-    ) throws(OperationalError) -> Outcome {
-        guard case .server(let server) = target.backing else { return Outcome(tables: [], wasEmpty: true) }
+    /// Whether the database was empty before.
+    private func move(_ file: Database, progress: (Stage) -> Void) throws(OperationalError) -> Bool {
+        guard case .server(let server) = target.backing else { return true }
         return try server.use { (database) throws(OperationalError) in
             guard case .postgreSQL(let connection) = database.driver else {
                 throw OperationalError(.failed, message: "\(database.path): expected a PostgreSQL database")
@@ -78,11 +90,11 @@ package struct StoreMove {
                     SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
                     UPDATE writing SET number = number + 1
                     """)
-                let outcome = try fill(database, by: connection, from: file, progress: progress)
+                let wasEmpty = try fill(database, by: connection, from: file, progress: progress)
                 try requireAuthentic(database)
                 try connection.commit()
                 database.recorder.reset()
-                return outcome
+                return wasEmpty
             } catch {
                 database.recorder.reset()
                 connection.rollBack()
@@ -94,13 +106,12 @@ package struct StoreMove {
     private func fill(
         _ database: Database, by connection: PostgreSQLConnection, from file: Database,
         progress: (Stage) -> Void
-    ) throws(OperationalError) -> Outcome {
+    ) throws(OperationalError) -> Bool {
         var tables: [MovedTable] = []
         for name in MovedTable.names {
             tables.append(try MovedTable(name, from: file, to: database))
         }
-        let counts = try StoreMove.count(in: file)
-        let total = counts.reduce(0) { $0 + $1.rows }
+        let total = try StoreMove.count(in: file).reduce(0) { $0 + $1.rows }
         let isEmpty = try SQLStore(within: database).isEmpty()
         if isEmpty {
             try copy(tables, from: file, to: database, by: connection) {
@@ -108,7 +119,7 @@ package struct StoreMove {
             }
         }
         try compare(tables, of: file, with: database) { progress(.compared(rows: $0, of: total)) }
-        return Outcome(tables: counts, wasEmpty: isEmpty)
+        return isEmpty
     }
 
     /// The triggers tag rows, count what keyed requests use, and refuse rows under a former key: the rows

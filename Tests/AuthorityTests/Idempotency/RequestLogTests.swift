@@ -1,4 +1,3 @@
-import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -6,6 +5,7 @@ import Foundation
 import Testing
 
 @testable import CountersignAuthority
+@testable import CountersignSQL
 
 /// The log of keyed requests on its disk: what a crash leaves behind is cut off, damage is not used, and
 /// several processes, letting go of segments, erasure and sealing anew lose nothing that is to stay.
@@ -314,41 +314,12 @@ import Testing
         }
     }
 
-    @Test("what is taken over is kept as it was, and nothing that is there is lost")
-    func adopting() throws {
-        let log = try open()
-        let known = Self.request(1)
-        #expect(try Self.begin(log, known) == .begun)
-        #expect(try Self.begin(log, Self.request(2)) == .begun)
-        try Self.finish(log, Self.request(2), Self.answer(2))
-        var stranger = Self.request(5)
-        stranger.scope = .release(try #require(KeyID("r_1")))
-        stranger.holder = .network([1, 2, 3, 4])
-        let held = [
-            HeldRequest(known, answer: Self.answer(1)), HeldRequest(Self.request(2), answer: nil),
-            HeldRequest(Self.request(3), answer: Self.answer(3)), HeldRequest(stranger, answer: nil),
-            HeldRequest(Self.request(2, begun: 900), answer: Self.answer(9)),
-        ]
-        for _ in 0..<2 {
-            try log.adopt(held)
-            #expect(try Self.state(log, known) == "201, 41" && Self.state(log, Self.request(2)) == "202, 42")
-            #expect(
-                try Self.state(log, Self.request(3)) == "203, 43" && Self.state(log, stranger) == "unfinished"
-            )
-        }
-        try log.adopt([HeldRequest(Self.request(2, begun: 1_500), answer: nil)])
-        #expect(try Self.state(open(), Self.request(2, begun: 1_500)) == "unfinished", "a later beginning")
-        var all: [HeldRequest] = []
-        try log.forEachRequest(together: 2) { all += $0 }
-        #expect(all.count == 4 && all.contains(HeldRequest(stranger, answer: nil)))
-    }
-
     /// Random calls, compared with SQLite's implementation after each one, on two processes, with copies of
     /// what is live and anew from the files.
     @Test(arguments: 1...4)
     func likeRows(_ seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
-        let rows = StorePlace.sqlite(path: try DataFolder(folder.data, absence: .create).database).open()
+        let rows = SQLStore(path: try DataFolder(folder.data, absence: .create).database)
         try rows.prepare()
         defer { rows.close() }
         var logs = [try open(segmentBytes: 8_000), try open(segmentBytes: 8_000)]
@@ -404,9 +375,7 @@ import Testing
                 }
             }
         }
-        var (held, known): ([HeldRequest], [HeldRequest]) = (
-            [], try rows.heldRequests(after: 0, limit: 1_000).requests
-        )
+        var (held, known): ([HeldRequest], [HeldRequest]) = ([], try rows.heldRequests())
         try logs[0].forEachRequest(together: 50) { held += $0 }
         func order(_ one: HeldRequest, _ other: HeldRequest) -> Bool {
             "\(one.request.scope) \(one.request.key)" < "\(other.request.scope) \(other.request.key)"

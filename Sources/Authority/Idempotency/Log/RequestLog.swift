@@ -58,6 +58,16 @@ package final class RequestLog: @unchecked Sendable {
         try !RequestLogSegment.numbers(in: folder).isEmpty
     }
 
+    /// The files of the log that have records, oldest first. It takes no key.
+    package static func filesWithRecords(in folder: DataFolder) throws(OperationalError) -> [String] {
+        var files: [String] = []
+        for number in try RequestLogSegment.numbers(in: folder) {
+            let path = RequestLogSegment.path(of: number, in: folder)
+            if try RequestLogSegment.size(at: path) > RequestLogSegment.headerBytes { files.append(path) }
+        }
+        return files
+    }
+
     /// Opens the log; nil if there is none.
     package convenience init?(
         ifAnyIn folder: DataFolder, keys: RequestLogKeys
@@ -166,11 +176,7 @@ package final class RequestLog: @unchecked Sendable {
     private func isUnused(
         _ segment: RequestLogSegment?, path: String, isOnly: Bool
     ) throws(OperationalError) -> Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            throw RequestLogSegment.fault(errno, at: path, while: "cannot look at it")
-        }
-        guard Int(status.st_size) <= RequestLogSegment.headerBytes else { return false }
+        guard try RequestLogSegment.size(at: path) <= RequestLogSegment.headerBytes else { return false }
         return segment == nil || !isOnly
     }
 
@@ -657,6 +663,9 @@ package final class RequestLog: @unchecked Sendable {
         return requests
     }
 
+    /// How many requests the log has.
+    package var count: Int { index.count }
+
     /// All requests, some at a time.
     package func forEachRequest(
         together: Int, _ body: ([HeldRequest]) throws(OperationalError) -> Void
@@ -689,41 +698,6 @@ package final class RequestLog: @unchecked Sendable {
         try transaction(reserving: RequestLogRecord.mostBytes) { append(.erased(account: account)) }
         try synchronise()
         try rewrite(pausing: pause)
-    }
-
-    /// Takes over requests of another store: what is here already stays, except that an answer is added to a
-    /// request without one, and a later beginning replaces an earlier one.
-    package func adopt(_ requests: [HeldRequest]) throws(OperationalError) {
-        let bodies = requests.map { $0.answer.map { RequestLog.encode($0) } ?? [] }
-        let bytes = bodies.reduce(0) { $0 + $1.count + 2 * RequestLogRecord.mostBytes }
-        try transaction(reserving: bytes) {
-            for (request, body) in zip(requests, bodies) { adopt(request, body: body) }
-        }
-        try synchronise()
-    }
-
-    private func adopt(_ held: HeldRequest, body: [UInt8]) {
-        let request = held.request
-        let name = keys.name(of: request)
-        if let entry = index.find(name) {
-            guard entry.begun <= request.begun else { return }
-            if entry.begun == request.begun {
-                guard entry.status == nil, entry.digest == keys.digest(of: request), held.answer != nil else {
-                    return
-                }
-            } else {
-                append(.begun(request))
-            }
-        } else {
-            append(.begun(request))
-        }
-        guard let answer = held.answer, let status = Int32(exactly: answer.status), status >= 0 else {
-            return
-        }
-        let isKept = body.count <= RequestLogRecord.mostBodyBytes
-        append(
-            name, begun: request.begun, status: status, slot: isKept ? answer.body.first ?? 0 : 0,
-            body: isKept ? body : [])
     }
 
     // MARK: Seals

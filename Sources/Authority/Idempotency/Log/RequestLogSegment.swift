@@ -143,6 +143,13 @@ struct RequestLogSegment {
 
     // MARK: The file
 
+    /// The bytes of the file at `path`.
+    static func size(at path: String) throws(OperationalError) -> Int {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw fault(errno, at: path, while: "cannot look at it") }
+        return Int(status.st_size)
+    }
+
     /// The bytes of the file.
     func size() throws(OperationalError) -> Int {
         var status = stat()
