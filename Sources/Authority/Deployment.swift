@@ -69,7 +69,6 @@ package final class Deployment: Sendable {
             store: store, keys: keys, folder: folder,
             recorder: AuditRecorder(chain: auditChain, actor: actor, clock: clock)
         ).run()
-        try rewriteAuditOnce()
     }
 
     /// A store that was moved has what was true then: sessions in it may have ended since.

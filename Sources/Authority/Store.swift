@@ -134,9 +134,6 @@ package enum MetaName: String, Sendable, CaseIterable {
     case bearerKey = "bearer-key"
     /// The key of the tombstones of erased names, sealed under the master key.
     case tombstoneKey = "tombstone-key"
-    /// 1 once the audit log names accounts by pseudonyms only; 0 if it still has names, because it was
-    /// altered.
-    case auditPseudonyms = "audit-pseudonyms"
     /// The signed pin manifests, by app.
     case pinManifests = "pin-manifests"
     /// The endpoints of webhooks, under a MAC.

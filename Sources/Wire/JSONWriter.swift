@@ -164,3 +164,21 @@ extension ByteBuffer {
         append(bytes.span)
     }
 }
+
+extension JSONValue {
+    /// What was read, to be written again.
+    package init(_ value: JSON, of document: JSONDocument) {
+        switch value.content {
+        case .null: self = .null
+        case .bool(let flag): self = .bool(flag)
+        case .number:
+            self =
+                document.integer(value, in: Int.min...Int.max).map { .integer(Int64($0)) }
+                ?? .string(document.text(of: value))
+        case .string(let text): self = .string(text)
+        case .array(let elements): self = .array(elements.map { JSONValue($0, of: document) })
+        case .object(let members):
+            self = .object(members.map { ($0.name, JSONValue($0.value, of: document)) })
+        }
+    }
+}

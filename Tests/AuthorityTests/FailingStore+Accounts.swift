@@ -87,7 +87,6 @@ extension FailingStore {
     func scrub(_ texts: [[UInt8]], rewriting: RewriteBound) throws(OperationalError) -> ScrubOutcome {
         try base.scrub(texts, rewriting: rewriting)
     }
-    func rewriteAudit(_ rewrite: AuditRewrite) throws(OperationalError) { try base.rewriteAudit(rewrite) }
 
     func open(
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64

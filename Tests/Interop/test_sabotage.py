@@ -19,7 +19,7 @@ from unsealing import NEXT_ROOT, vault
 from unsealing import ROOT as SESSION_ROOT
 
 FAULTS = {}
-# Of servers over PostgreSQL: test_nodes.py and test_rolling_upgrade.py show them.
+# test_nodes.py, test_rolling_upgrade.py and test_sqlite_upgrade.py show them.
 OF_NODES = ["acknowledged-before-commit", "notify-lost", "schema-expanded", "schema-contracted"]
 
 

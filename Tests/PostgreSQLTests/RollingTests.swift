@@ -34,14 +34,14 @@ struct RollingTests {
 
     private func name(_ text: String) throws -> AppName { try #require(AppName(text)) }
 
-    private func opened(_ layout: PostgreSQLLayout) -> any Store {
+    private func opened(_ layout: StoreLayout) -> any Store {
         StorePlace.postgreSQL(address).open(authenticatingBy: rows, layout: layout)
     }
 
     /// A program that has no key.
     private func other() throws -> Database { Database(try PostgreSQLConnection(to: address)) }
 
-    private func node(_ id: String, of layout: PostgreSQLLayout) throws -> any NodeChannel {
+    private func node(_ id: String, of layout: StoreLayout) throws -> any NodeChannel {
         let channel = try #require(StorePlace.postgreSQL(address).openChannel(layout: layout))
         _ = try channel.renew(Node(id: id, name: "node \(id)", replayGuard: "one", lease: 60_000))
         return channel
@@ -50,6 +50,8 @@ struct RollingTests {
     @Test func anEarlierBuildGoesOn() throws {
         let running = opened(.current)
         _ = try running.apps()
+        let sealed = try #require(try PostgreSQLLayout.sealedRecord(in: other()))
+        #expect(rows.openSchemaRecord(sealed) == PostgreSQLLayout.current.record)
         let step = SchemaPlan.Step(
             level: level + 1, name: "planted expansion", kind: .expanding(oldestLevel: level))
         #expect(
@@ -145,34 +147,6 @@ struct RollingTests {
         try earlier.remove(Node(id: "a", name: "", replayGuard: "", lease: 1))
         #expect(try later.prepare(consenting: .all, verifyingBy: rows).done.count == 1)
         #expect(try own.look(as: Node(id: "b", name: "", replayGuard: "", lease: 1)).level == level + 2)
-    }
-
-    /// A database from before there were records; its nodes are of its level.
-    @Test func aDatabaseWithoutRecordsIsMigrated() throws {
-        let address = try #require(TestDatabases.shared).make()
-        let database = Database(try PostgreSQLConnection(to: address))
-        try database.execute("CREATE SCHEMA countersign")
-        for migration in PostgreSQLMigrations.steps.prefix(2) { try database.execute(migration.sql) }
-        try database.execute(
-            """
-            UPDATE layout SET number = 2;
-            INSERT INTO node VALUES ('a', 'node a', '', 60000, 9000000000000000, 0, 0)
-            """)
-        let store = StorePlace.postgreSQL(address).open(authenticatingBy: rows)
-        let plan = try store.schemaPlan()
-        #expect(plan.level == 2 && plan.pending.count == Int(level) - 2 && plan.hindering.map(\.level) == [2])
-        for consent in [MigrationConsent.expanding, .all] {
-            #expect(throws: OperationalError.self) {
-                try store.prepare(consenting: consent, verifyingBy: rows)
-            }
-        }
-        #expect(try PostgreSQLMigrations.version(database) == 2)
-        try database.execute("DELETE FROM node")
-        _ = try store.prepare(consenting: .all, verifyingBy: rows)
-        let sealed = try #require(try PostgreSQLLayout.sealedRecord(in: database))
-        #expect(rows.openSchemaRecord(sealed) == PostgreSQLLayout.current.record)
-        _ = try store.tagAllRows()
-        #expect(try store.apps().isEmpty)
     }
 
     /// A reader that goes on for long keeps the migration waiting, and not those behind it.

@@ -24,7 +24,7 @@ struct SchemaTests {
             "LaterLayouts.expanded": LaterLayouts.expanded,
             "LaterLayouts.contracted": LaterLayouts.contracted,
         ]
-        let layout = layouts[name] ?? .current
+        let layout = (layouts[name] ?? .current).postgreSQL
         let address = try #require(TestDatabases.shared).make()
         let database = Database(try PostgreSQLConnection(to: address))
         try database.execute("CREATE SCHEMA countersign")

@@ -102,56 +102,60 @@ import Testing
         }
     }
 
-    @Test("every earlier layout becomes the same one", arguments: 1...Migrations.steps.count)
-    func upgrades(from count: Int) throws {
-        try TaggedStore.make { path, _ in
-            #expect(FileManager.default.createFile(atPath: path, contents: nil))
-            let database = try Database(path: path)
-            for step in Migrations.steps.prefix(count) { try database.execute(step) }
-            try database.execute(
-                "PRAGMA application_id = \(Migrations.applicationID); PRAGMA user_version = \(count)")
-            let store = SQLStore(path: path)
-            try store.prepare()
-            store.close()
-            #expect(try store.revision() == 0)
-            #expect(try Schema.differences(in: database) == [])
+    /// The layout of a later build.
+    private static let later = SQLiteLayout.current.adding(
+        "ALTER TABLE session ADD COLUMN more INTEGER; CREATE TABLE more (number INTEGER NOT NULL) STRICT;",
+        named: "one more column")
+
+    @Test("a store is made by this build's layout, or by all migrations of a later one")
+    func isMade() throws {
+        for layout in [SQLiteLayout.current, Self.later] {
+            try TaggedStore.make { path, _ in
+                let store = SQLStore(path: path, layout: layout)
+                #expect(try store.schemaPlan().pending.map(\.level) == Array(1...layout.level))
+                #expect(try store.schemaPlan().isBackedUp == false)
+                for _ in 0..<2 { try store.prepare() }
+                let database = try Database(path: path)
+                #expect(try SQLiteLayout.version(database) == layout.level)
+                #expect(try SQLiteSchema.differences(from: layout, in: database) == [])
+                let other = layout == .current ? Self.later : SQLiteLayout.current
+                #expect(try SQLiteSchema.differences(from: other, in: database) != [])
+                #expect(try store.revision() == 0)
+            }
         }
     }
 
     @Test("an earlier file is copied before it is upgraded, with all that is in it")
     func isBackedUp() throws {
-        #expect(Migrations.names.count == Migrations.steps.count)
         try TaggedStore.make { path, store in
             try TaggedStore.fill(store)
             store.close()
-            let accounts: Int64?
-            do {
-                let database = try Database(path: path)
-                try database.execute(
-                    "DROP TABLE account_code; DROP TABLE account_verification; PRAGMA user_version = 20")
-                accounts = try database.integer("SELECT count(*) FROM account")
-            }
-            let earlier = SQLStore(path: path, rows: TaggedStore.rows)
-            let plan = try earlier.schemaPlan()
-            #expect(plan.level == 20 && plan.target == 21 && plan.isBackedUp)
-            #expect(
-                plan.pending.map(\.name) == ["codes and verifications of accounts"] && plan.hindering.isEmpty)
-            let outcome = try earlier.prepare(consenting: .expanding, verifyingBy: nil)
+            let accounts = try Database(path: path).integer("SELECT count(*) FROM account")
+            let later = SQLStore(path: path, rows: TaggedStore.rows, layout: Self.later)
+            let level = SQLiteLayout.current.level
+            let plan = try later.schemaPlan()
+            #expect(plan.level == level && plan.target == level + 1 && plan.isBackedUp)
+            #expect(plan.pending.map(\.name) == ["one more column"] && plan.hindering.isEmpty)
+            let outcome = try later.prepare(consenting: .expanding, verifyingBy: nil)
             #expect(outcome.done == plan.pending)
             let backup = try #require(outcome.backup)
-            #expect(backup.hasPrefix("\(path).level-20."))
+            #expect(backup.hasPrefix("\(path).level-\(level)."))
             let mode = try FileManager.default.attributesOfItem(atPath: backup)[.posixPermissions]
             #expect(mode as? Int == 0o600)
             for rest in ["-wal", "-shm", "-journal"] {
                 #expect(!FileManager.default.fileExists(atPath: backup + rest))
             }
             let copy = try Database(path: backup)
-            #expect(try Migrations.version(copy) == 20)
+            #expect(try SQLiteLayout.version(copy) == level)
             #expect(try copy.integer("SELECT count(*) FROM account") == accounts)
             #expect(try copy.rows("PRAGMA integrity_check") { $0.text(0) } == ["ok"])
             // The next preparation has nothing to do.
-            #expect(try earlier.prepare(consenting: .all, verifyingBy: nil) == SchemaOutcome())
-            #expect(try earlier.schemaPlan().pending.isEmpty)
+            #expect(try later.prepare(consenting: .all, verifyingBy: nil) == SchemaOutcome())
+            #expect(try later.schemaPlan().pending.isEmpty)
+            // What it holds is authentic, and this build refuses it.
+            #expect(try later.verifyRows().findings == [])
+            let fault = #expect(throws: OperationalError.self) { try SQLStore(path: path).prepare() }
+            #expect(fault?.message.contains("made by a newer countersign") == true)
         }
     }
 
@@ -177,21 +181,18 @@ import Testing
 
     @Test("an earlier layout that was changed is not upgraded")
     func changedBefore() throws {
-        try TaggedStore.make { path, _ in
-            #expect(FileManager.default.createFile(atPath: path, contents: nil))
-            let database = try Database(path: path)
-            for step in Migrations.steps.prefix(12) { try database.execute(step) }
-            try database.execute(
-                """
-                PRAGMA application_id = \(Migrations.applicationID); PRAGMA user_version = 12;
-                CREATE INDEX mine ON session (device_name)
-                """)
-            let store = SQLStore(path: path)
-            let fault = #expect(throws: OperationalError.self) { try store.prepare() }
-            #expect(fault?.message.contains("session: the index mine was added") == true)
-            #expect(try Migrations.version(database) == 12)
-            try database.execute("DROP INDEX mine")
+        try TaggedStore.make { path, store in
             try store.prepare()
+            store.close()
+            let database = try Database(path: path)
+            try database.execute("CREATE INDEX mine ON session (device_name)")
+            let later = SQLStore(path: path, layout: Self.later)
+            let fault = #expect(throws: OperationalError.self) { try later.prepare() }
+            #expect(fault?.message.contains("session: the index mine was added") == true)
+            #expect(try SQLiteLayout.version(database) == SQLiteLayout.current.level)
+            #expect(try !database.hasTable("more"), "all of it is undone")
+            try database.execute("DROP INDEX mine")
+            try later.prepare()
         }
     }
 
@@ -200,7 +201,7 @@ import Testing
         try TaggedStore.make { path, store in
             try TaggedStore.fill(store)
             let database = try Database(path: path)
-            #expect(try Schema.differences(in: database) == [])
+            #expect(try SQLiteSchema.differences(from: .current, in: database) == [])
             let handle = try #require(database.sqlite?.handle)
             var steps = 0
             let differences = try withUnsafeMutablePointer(to: &steps) { counter in
@@ -212,7 +213,7 @@ import Testing
                         return 0
                     }, counter)
                 defer { sqlite3_progress_handler(handle, 0, nil, nil) }
-                return try Schema.differences(in: database)
+                return try SQLiteSchema.differences(from: .current, in: database)
             }
             #expect(differences == [])
             #expect((1..<200_000).contains(steps), "\(steps)")

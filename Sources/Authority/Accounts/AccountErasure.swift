@@ -107,9 +107,8 @@ extension Deployment {
     }
 
     /// Removes the account's name everywhere but in logs, permanently. The name stays reserved by a keyed
-    /// tombstone. Fails, and changes nothing, if the audit log still has names and cannot be rewritten. For a
-    /// name that was erased before, it only looks through the files again. A large file that still has the
-    /// name in parts that no row uses is written anew only if `rewriting` says so.
+    /// tombstone. For a name that was erased before, it only looks through the files again. A large file that
+    /// still has the name in parts that no row uses is written anew only if `rewriting` says so.
     package func eraseAccount(
         _ name: AccountName, of app: AppName, at now: Int64, rewriting: RewriteBound = .ifSmall
     ) throws(OperationalError) -> AccountErasure {
@@ -139,7 +138,6 @@ extension Deployment {
         guard !account.isErased else {
             throw OperationalError(.failed, message: "account \(name): was erased; that is for good")
         }
-        try rewriteAudit()
         // Before the account's row: if this is cut off, the command is run again, and still finds the number.
         let requests = try requestLog()
         try requests?.erase(account.number)
@@ -157,7 +155,7 @@ extension Deployment {
         return ended
     }
 
-    /// Audit records of an earlier version had names as JSON, which escapes quotes and backslashes.
+    /// Bodies of webhook deliveries have names as JSON, which escapes quotes and backslashes.
     private func scrub(
         _ names: [AccountName], rewriting: RewriteBound
     ) throws(OperationalError) -> ScrubOutcome {

@@ -105,8 +105,6 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case accountUserID = "account.user-id"
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
-    /// Accounts in earlier records were renamed to pseudonyms.
-    case auditRewrite = "audit.rewrite"
     case replayConfirmClock = "replay.confirm-clock"
     case rowsAuthenticate = "rows.authenticate"
     case rowsAccept = "rows.accept"

@@ -7,10 +7,6 @@ package protocol AuditStore: Sendable {
     func auditRows(after number: Int64, limit: Int) throws(OperationalError) -> [AuditRow]
     /// The stored head and the last row's number, read in one transaction; nil and 0 if there are none.
     func auditEnd() throws(OperationalError) -> (head: [UInt8]?, last: Int64)
-    /// Replaces every record as `rewrite` says, and adds its last one, in one transaction; nothing changes if
-    /// it
-    /// throws.
-    func rewriteAudit(_ rewrite: AuditRewrite) throws(OperationalError)
 }
 
 /// A stored record.

@@ -18,10 +18,6 @@ package enum AuditFinding: Sendable, Equatable {
     /// The log does not contain the head that was noted elsewhere: the whole log was replaced, or restored
     /// from an earlier state.
     case notedHeadMissing(AuditHead)
-    /// The head was noted before the log was rewritten at record `at`, and is not the head that was
-    /// rewritten:
-    /// whether the log contained it cannot be told any more.
-    case notedHeadRewritten(AuditHead, at: Int64)
 }
 
 /// The result of verifying the whole log.
@@ -63,8 +59,6 @@ extension AuditChain {
         /// next one can then not be checked against it.
         var tags = [AuditChain.firstTag]
         var hasNoted: Bool
-        /// The number of the last record of a rewriting; nil for none.
-        var rewritten: Int64?
 
         init(chain: AuditChain, noted: AuditHead?) {
             self.chain = chain
@@ -82,27 +76,11 @@ extension AuditChain {
                 outcome.findings.append(.missing(number + 1...row.number - 1))
                 tags = []
             }
-            let defects = outcome.findings.count
             tags = check(row)
-            if defects == outcome.findings.count { noteRewriting(row) }
             if let noted, noted.number == row.number, chain.isEqual(noted.tag, to: row.tag) {
                 hasNoted = true
             }
             number = row.number
-        }
-
-        /// An authentic record of a rewriting contains the former head: a head noted then is accepted.
-        private mutating func noteRewriting(_ row: AuditRow) {
-            let word = AuditAction.auditRewrite.rawValue
-            guard String(decoding: row.record, as: UTF8.self).contains(word), let root = row.document?.root,
-                root["action"]?.string == word
-            else { return }
-            rewritten = row.number
-            if let noted, let from = root["details"]?["from"]?.string.flatMap({ AuditHead($0) }),
-                from == noted
-            {
-                hasNoted = true
-            }
         }
 
         /// Returns the tags that the next record may be chained to.
@@ -138,13 +116,7 @@ extension AuditChain {
                     outcome.findings.append(.altered(number))
                 }
             }
-            if let noted, !hasNoted {
-                if let rewritten, noted.number < rewritten {
-                    outcome.findings.append(.notedHeadRewritten(noted, at: rewritten))
-                } else {
-                    outcome.findings.append(.notedHeadMissing(noted))
-                }
-            }
+            if let noted, !hasNoted { outcome.findings.append(.notedHeadMissing(noted)) }
             return outcome
         }
     }

@@ -143,9 +143,6 @@ extension AuditFinding {
         case .headAltered: "the head was altered: how many records there were is not known"
         case .notedHeadMissing(let head):
             "the log does not have \(head.text): it is an earlier copy, or another log"
-        case .notedHeadRewritten(let head, let number):
-            "\(head.text) was noted before the log was rewritten at record \(number), which names the head "
-                + "of then: note the head of today"
         }
     }
 
@@ -163,10 +160,6 @@ extension AuditFinding {
         case .headMissing: ["kind": "head-missing"]
         case .headAltered: ["kind": "head-altered"]
         case .notedHeadMissing(let head): ["kind": "noted-head-missing", "head": .string(head.text)]
-        case .notedHeadRewritten(let head, let number):
-            [
-                "kind": "noted-head-rewritten", "head": .string(head.text), "rewritten_at": .integer(number),
-            ]
         }
     }
 

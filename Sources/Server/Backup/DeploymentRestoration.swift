@@ -84,11 +84,11 @@ package struct DeploymentRestoration {
         }
         let (key, place, isGiven) = try masterKey(contained)
         try reader.requireProof(under: key, from: place)
-        guard manifest.level <= StoreCopy.latestLevel else {
+        guard manifest.level <= SQLiteLayout.current.level else {
             throw OperationalError(
                 .failed,
                 message: "\(path): its store is of level \(manifest.level) of the schema, and this version "
-                    + "of level \(StoreCopy.latestLevel); expected version \(manifest.product) or a later one"
+                    + "of level \(SQLiteLayout.current.level); expected version \(manifest.product) or a later one"
             )
         }
         // The floor under which signatures are refused would lie before some that were used.

@@ -4,8 +4,7 @@ import CountersignSQL
 /// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
 public struct StoreLocation: Sendable, Equatable {
     private let place: StorePlace
-    /// The schema of a PostgreSQL database.
-    package var layout: PostgreSQLLayout = .current
+    package var layout: StoreLayout = .current
 
     /// An SQLite file.
     public static func sqlite(path: String) -> StoreLocation { StoreLocation(place: .sqlite(path: path)) }

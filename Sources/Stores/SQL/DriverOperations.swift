@@ -4,22 +4,22 @@ import CountersignWire
 
 /// What the stores need besides statements, and each kind of database does in its own way.
 extension Database {
-    /// Whether the database's layout is one from which on rows have tags.
-    func isMadeWithTags() throws(OperationalError) -> Bool {
+    /// Whether the database has a layout of ours.
+    func isMade() throws(OperationalError) -> Bool {
         switch driver {
-        case .sqlite: try Migrations.version(self) >= Migrations.authenticatedVersion
-        case .postgreSQL: try PostgreSQLMigrations.version(self) > 0
+        case .sqlite: try SQLiteLayout.version(self) > 0
+        case .postgreSQL: try PostgreSQLLayout.version(self) > 0
         }
     }
 
     /// How the tables and indices differ from those that the migrations make.
-    func schemaDifferences() throws(OperationalError) -> [Schema.Difference] {
+    func schemaDifferences() throws(OperationalError) -> [SchemaDifference] {
         switch driver {
-        case .sqlite: try Schema.differences(in: self)
+        case .sqlite(let connection): try SQLiteSchema.differences(from: connection.layout, in: self)
         case .postgreSQL(let connection):
             try PostgreSQLSchema.differences(
                 from: connection.layout.digests(
-                    at: PostgreSQLMigrations.version(self), in: self, by: recorder.rows), in: self)
+                    at: PostgreSQLLayout.version(self), in: self, by: recorder.rows), in: self)
         }
     }
 
@@ -34,21 +34,6 @@ extension Database {
         switch driver {
         case .sqlite: try execute("REINDEX main.\(table.name)")
         case .postgreSQL: try execute("REINDEX TABLE countersign.\(table.name)")
-        }
-    }
-
-    /// Lets the records of the audit log be changed until ``protectAudit()``.
-    func allowAuditChanges() throws(OperationalError) {
-        switch driver {
-        case .sqlite: try execute("DROP TRIGGER IF EXISTS audit_is_not_altered")
-        case .postgreSQL: try execute("ALTER TABLE audit DISABLE TRIGGER audit_is_not_altered")
-        }
-    }
-
-    func protectAudit() throws(OperationalError) {
-        switch driver {
-        case .sqlite: try execute(Migrations.auditIsNotAltered)
-        case .postgreSQL: try execute("ALTER TABLE audit ENABLE TRIGGER audit_is_not_altered")
         }
     }
 }

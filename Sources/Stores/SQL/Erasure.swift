@@ -133,31 +133,6 @@ extension SQLStore {
 }
 
 extension SQLStore {
-    package func rewriteAudit(_ rewrite: AuditRewrite) throws(OperationalError) {
-        try write { (database) throws(OperationalError) -> Void in
-            var rewrite = rewrite
-            try database.allowAuditChanges()
-            var after: Int64 = 0
-            while true {
-                let rows = try SQLStore.auditRows(after: after, limit: 500, in: database)
-                for row in rows {
-                    let new = try rewrite.row(row) { (name, app) throws(OperationalError) in
-                        try SQLStore.pseudonym(of: name, in: app, database: database)
-                    }
-                    try database.run(
-                        "UPDATE audit SET record = ?, tag = ? WHERE number = ?",
-                        binding: .text(String(decoding: new.record, as: UTF8.self)), .blob(new.tag),
-                        .integer(new.number))
-                }
-                guard let last = rows.last else { break }
-                after = last.number
-            }
-            let (row, head) = try rewrite.end(SQLStore.value(of: .auditHead, in: database))
-            try SQLStore.add(row, head: head, to: database)
-            try database.protectAudit()
-        }
-    }
-
     /// The pseudonym of the app's account of that name; a random one if there is no such account.
     static func pseudonym(
         of name: AccountName, in app: AppName, database: Database

@@ -46,12 +46,12 @@ final class RowRecorder {
 
     // MARK: Setting up
 
-    /// Verifies and tags by `rows` from now on. Does nothing while the file has no place for tags. Without
-    /// `rows`, a file with tags cannot be changed.
+    /// Verifies and tags by `rows` from now on. Does nothing while the database has no layout. Without `rows`,
+    /// a database with tags cannot be changed.
     func start(by rows: RowAuthenticator?, on database: Database) throws(OperationalError) {
         guard try database.hasTable("row_digest") else {
             // Without digests, all rows would count as right.
-            guard try !database.isMadeWithTags() else {
+            guard try !database.isMade() else {
                 throw OperationalError(
                     .failed,
                     message: "\(database.path): the table of row digests was removed; restore a backup")

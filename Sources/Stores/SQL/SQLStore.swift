@@ -21,9 +21,10 @@ package final class SQLStore: Store, @unchecked Sendable {
     /// ``authenticate(by:)``.
     package init(
         path: String, inspecting inspection: StoreInspection = .everyPage, rows: RowAuthenticator? = nil,
-        interruptedBy drill: OutageDrill? = nil
+        layout: SQLiteLayout = .current, interruptedBy drill: OutageDrill? = nil
     ) {
-        backing = .file(SQLiteFile(path: path, inspecting: inspection, rows: rows, interruptedBy: drill))
+        backing = .file(
+            SQLiteFile(path: path, inspecting: inspection, rows: rows, layout: layout, interruptedBy: drill))
         acknowledgement = .durable
     }
 

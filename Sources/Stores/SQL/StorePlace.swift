@@ -1,5 +1,18 @@
 import CountersignAuthority
 
+/// The schema that a build makes and expects, for each kind of store.
+package struct StoreLayout: Sendable, Equatable {
+    package var sqlite: SQLiteLayout
+    package var postgreSQL: PostgreSQLLayout
+
+    /// This build's.
+    package static let current = StoreLayout(sqlite: .current, postgreSQL: .current)
+
+    package init(sqlite: SQLiteLayout, postgreSQL: PostgreSQLLayout) {
+        (self.sqlite, self.postgreSQL) = (sqlite, postgreSQL)
+    }
+}
+
 /// Where a store is. All programs, benchmarks and tests get their stores from here.
 package enum StorePlace: Sendable, Equatable {
     /// An SQLite file.
@@ -7,20 +20,20 @@ package enum StorePlace: Sendable, Equatable {
     case postgreSQL(PostgreSQLAddress)
 
     /// Names the store; the first call opens it, and ``Store/prepare()`` creates it. `rows` may be given
-    /// later, by ``RowAuthenticationStore/authenticate(by:)``. `layout` is the schema of a PostgreSQL
-    /// database, and `milliseconds` bounds each of its statements. While `drill` is on, each call fails as if
-    /// the store were away.
+    /// later, by ``RowAuthenticationStore/authenticate(by:)``. `milliseconds` bounds each statement of a
+    /// PostgreSQL database. While `drill` is on, each call fails as if the store were away.
     package func open(
         inspecting inspection: StoreInspection = .everyPage, authenticatingBy rows: RowAuthenticator? = nil,
-        acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: PostgreSQLLayout = .current,
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: StoreLayout = .current,
         limitingStatementsTo milliseconds: Int = 5_000, interruptedBy drill: OutageDrill? = nil
     ) -> any Store {
         switch self {
         case .sqlite(let path):
-            SQLStore(path: path, inspecting: inspection, rows: rows, interruptedBy: drill)
+            SQLStore(
+                path: path, inspecting: inspection, rows: rows, layout: layout.sqlite, interruptedBy: drill)
         case .postgreSQL(let address):
             SQLStore(
-                address, rows: rows, acknowledging: acknowledgement, layout: layout,
+                address, rows: rows, acknowledging: acknowledgement, layout: layout.postgreSQL,
                 limitingStatementsTo: milliseconds, interruptedBy: drill)
         }
     }
@@ -30,25 +43,25 @@ extension StorePlace {
     /// A connection for a gateway that shares the store with others; nil for a store that one machine alone
     /// can open.
     package func openChannel(
-        layout: PostgreSQLLayout = .current, interruptedBy drill: OutageDrill? = nil
+        layout: StoreLayout = .current, interruptedBy drill: OutageDrill? = nil
     ) -> (any NodeChannel)? {
         switch self {
         case .sqlite: nil
         case .postgreSQL(let address):
-            PostgreSQLNodeChannel(to: address, layout: layout, interruptedBy: drill)
+            PostgreSQLNodeChannel(to: address, layout: layout.postgreSQL, interruptedBy: drill)
         }
     }
 
     /// Connections for the logins of a gateway that shares the store with others; nil for a store that one
     /// machine alone can open.
     package func openLogins(
-        authenticatingBy rows: RowAuthenticator?, layout: PostgreSQLLayout = .current,
+        authenticatingBy rows: RowAuthenticator?, layout: StoreLayout = .current,
         interruptedBy drill: OutageDrill? = nil
     ) -> (any SharedLoginStore)? {
         switch self {
         case .sqlite: nil
         case .postgreSQL(let address):
-            PostgreSQLLogins(address, rows: rows, layout: layout, interruptedBy: drill)
+            PostgreSQLLogins(address, rows: rows, layout: layout.postgreSQL, interruptedBy: drill)
         }
     }
 }

@@ -16,8 +16,9 @@ import Testing
             sql: """
                 INSERT INTO session (
                     change, id, account, app, platform, device_class, device_name, created, used, token_hash,
-                    token_expires, login_token_hash, token_issued)
-                VALUES (9000000000, zeroblob(16), 1, 'demo', 'ios', 'phone', 'p', 1, 1, x'01', 1, x'02', 1)
+                    token_expires, login_token_hash, token_issued, opening)
+                VALUES (9000000000, zeroblob(16), 1, 'demo', 'ios', 'phone', 'p', 1, 1, x'01', 1, x'02', 1,
+                    'signed')
                 """, in: scene.folder)
         try scene.live.reconcile()
         if isDeleted { try execute(sql: "DELETE FROM session WHERE change = 9000000000", in: scene.folder) }

@@ -1,14 +1,16 @@
 import CountersignAuthority
 import CountersignWire
 
-/// One step of the schema, from one level to the next.
+/// One step of the schema of a PostgreSQL database, from one level to the next.
 struct PostgreSQLMigration: Sendable, Equatable {
     let name: String
     let kind: SchemaMigrationKind
     let sql: String
 }
 
-/// The schema that a build makes and expects: its migrations, and the digests of the catalogue after them.
+/// The schema of a PostgreSQL database that a build makes and expects: its migrations, and the digests of the
+/// catalogue after them. Each migration runs once, in order, in one transaction with the count of applied
+/// migrations. A migration that has been released is never edited.
 ///
 /// A build goes on with a database of its own level, and with one of a later level if the build that migrated
 /// it says so in a record, which is sealed under the deployment's key. Source:
@@ -19,7 +21,7 @@ package struct PostgreSQLLayout: Sendable, Equatable {
 
     /// This build's.
     package static let current = PostgreSQLLayout(
-        migrations: PostgreSQLMigrations.steps, digests: PostgreSQLSchema.expected)
+        migrations: [PostgreSQLTables.base], digests: PostgreSQLSchema.expected)
 
     init(migrations: [PostgreSQLMigration], digests: [String: String]) {
         (self.migrations, self.digests) = (migrations, digests)
@@ -39,6 +41,12 @@ package struct PostgreSQLLayout: Sendable, Equatable {
 
     package var level: Int64 { Int64(migrations.count) }
 
+    /// The number of migrations that the database has; zero if it has no layout of ours.
+    static func version(_ database: Database) throws(OperationalError) -> Int64 {
+        guard try database.hasTable("layout") else { return 0 }
+        return try database.integer("SELECT number FROM layout") ?? 0
+    }
+
     package func digest(of part: String) -> String? { digests[part] }
 
     /// The migrations that a database of `level` lacks.
@@ -56,10 +64,10 @@ package struct PostgreSQLLayout: Sendable, Equatable {
 
     /// What this build would do with a database.
     func plan(in database: Database) throws(OperationalError) -> SchemaPlan {
-        let level = try PostgreSQLMigrations.version(database)
+        let level = try PostgreSQLLayout.version(database)
         var plan = SchemaPlan(level: level, target: self.level, pending: pending(after: level))
-        guard level >= PostgreSQLMigrations.nodesLevel, !plan.pending.isEmpty else { return plan }
-        let nodes = try NodeRows.listing(in: database, at: level)
+        guard level > 0, !plan.pending.isEmpty else { return plan }
+        let nodes = try NodeRows.listing(in: database)
         plan.hindering = nodes.nodes.filter { $0.isLive && $0.level < plan.oldestLevel }
         return plan
     }

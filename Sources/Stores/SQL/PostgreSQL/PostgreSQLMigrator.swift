@@ -44,7 +44,7 @@ struct PostgreSQLMigrator {
             SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = \(PostgreSQLMigrator.lockMilliseconds);
             SELECT pg_advisory_xact_lock(4850253)
             """)
-        let level = try PostgreSQLMigrations.version(database)
+        let level = try PostgreSQLLayout.version(database)
         guard level < layout.level else { return SchemaOutcome() }
         let pending = layout.pending(after: level)
         if level > 0 { try begin(at: level, in: database) }
@@ -71,7 +71,6 @@ struct PostgreSQLMigrator {
                     + "is contracting: builds of earlier levels cannot go on. Stop their nodes, and run "
                     + "`countersign migrate`")
         }
-        guard level >= PostgreSQLMigrations.nodesLevel else { return }
         // No node enters between this and the commit. Under an expanding migration all renew their leases.
         if isContracting { try database.execute("LOCK TABLE node IN SHARE MODE") }
         let plan = try layout.plan(in: database)
@@ -83,7 +82,7 @@ struct PostgreSQLMigrator {
                     + "\(plan.oldestLevel) and later, and these nodes are live: \(names). Upgrade or stop "
                     + "them first; nothing was changed")
         }
-        guard try NodeRows.listing(in: database, at: level).nodes.contains(where: \.isLive) else { return }
+        guard try NodeRows.listing(in: database).nodes.contains(where: \.isLive) else { return }
         try database.execute(
             "SET LOCAL statement_timeout = \(PostgreSQLMigrator.statementMilliseconds)")
     }

@@ -5,7 +5,7 @@ extension SQLStore {
     package func nodes() throws(OperationalError) -> NodeRoster {
         guard case .server(let server) = backing else { return NodeRoster() }
         return try server.read(whenEmpty: NodeRoster()) { (database) throws(OperationalError) in
-            try NodeRows.listing(in: database, at: PostgreSQLMigrations.version(database))
+            try NodeRows.listing(in: database)
         }
     }
 }
@@ -20,15 +20,12 @@ enum NodeRows {
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
     private static let change = "session_change.number + generation.number"
 
-    /// `level` is the schema's: earlier ones have fewer columns.
-    static func listing(in database: Database, at level: Int64) throws(OperationalError) -> NodeRoster {
-        let levels = level >= PostgreSQLMigrations.recordedLevel ? "level" : "\(level)::bigint"
-        let keys = level >= PostgreSQLMigrations.announcedKeyLevel ? "master_key" : "''::bytea"
+    static func listing(in database: Database) throws(OperationalError) -> NodeRoster {
         let change = try database.integer("SELECT \(change) FROM session_change, generation") ?? 0
         let nodes = try database.rows(
             """
-            SELECT id, name, replay_guard, lease, \(now) - seen, applied, clock_offset, \(levels),
-                \(keys)
+            SELECT id, name, replay_guard, lease, \(now) - seen, applied, clock_offset, level,
+                master_key
             FROM node ORDER BY name, id LIMIT \(most)
             """
         ) {

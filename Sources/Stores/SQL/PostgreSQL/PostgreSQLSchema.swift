@@ -8,7 +8,7 @@ enum PostgreSQLSchema {
     private static let functions = "functions"
 
     /// A digest of everything that the catalogue says about each table of ours, and about our functions.
-    /// `PostgreSQLSchemaTests` shows the digests when a migration has changed them.
+    /// `SchemaTests` shows the digests when a migration has changed them.
     static let expected: [String: String] = [
         "account": "f3569146902d51ad",
         "account_code": "36b0012396da790a",
@@ -24,7 +24,7 @@ enum PostgreSQLSchema {
         "known_device": "29216582ced20b01",
         "layout": "d2e2320a8753a354",
         "login_limit": "822d758986f9d8df",
-        "meta": "d1b7019290450031",
+        "meta": "5cbdbc8b919b6fad",
         "meter": "c627bf32df13f8a6",
         "node": "57c4135bd67be535",
         "pending_login": "36c6f6ea2c271470",
@@ -91,14 +91,14 @@ enum PostgreSQLSchema {
     /// How a database differs from the digests that are expected of it, in the order of the tables' names.
     static func differences(
         from expected: [String: String], in database: Database
-    ) throws(OperationalError) -> [Schema.Difference] {
+    ) throws(OperationalError) -> [SchemaDifference] {
         let found = try digests(in: database)
         return expected.sorted { $0.key < $1.key }.compactMap { name, digest in
             guard found[name] != digest else { return nil }
             let what = found[name] == nil ? "missing" : "other than the migrations make them"
             let parts = name == functions ? "the functions" : "the columns, indices, constraints or triggers"
             let text = "\(parts) are \(what)"
-            return Schema.Difference(table: name, text: text)
+            return SchemaDifference(table: name, text: text)
         }
     }
 

@@ -74,7 +74,7 @@ final class PostgreSQLServer: Sendable {
         return try use { (database) throws(OperationalError) in
             guard case .postgreSQL(let connection) = database.driver else { return SchemaOutcome() }
             let rows = state.with { $0.rows }
-            let level = try PostgreSQLMigrations.version(database)
+            let level = try PostgreSQLLayout.version(database)
             // A connection with `rows` has verified a later level; without, nothing can.
             if level > layout.level { try layout.verify(level, in: database, by: rows) }
             let migrator = PostgreSQLMigrator(layout: layout, rows: rows, consent: consent)
@@ -91,7 +91,7 @@ final class PostgreSQLServer: Sendable {
     private func recordLevel(
         of database: Database, by rows: RowAuthenticator
     ) throws(OperationalError) {
-        guard try PostgreSQLMigrations.version(database) == layout.level,
+        guard try PostgreSQLLayout.version(database) == layout.level,
             try PostgreSQLLayout.sealedRecord(in: database) == nil
         else { return }
         _ = try database.transaction { () throws(OperationalError) in
@@ -110,7 +110,7 @@ final class PostgreSQLServer: Sendable {
         adopt(nil)
         try use { (database) throws(OperationalError) in
             try layout.verify(
-                PostgreSQLMigrations.version(database), in: database, by: state.with { $0.rows })
+                PostgreSQLLayout.version(database), in: database, by: state.with { $0.rows })
         }
     }
 
@@ -143,7 +143,7 @@ final class PostgreSQLServer: Sendable {
 
     private func isMade(_ database: Database) throws(OperationalError) -> Bool {
         if state.with({ $0.isMade }) { return true }
-        guard try PostgreSQLMigrations.version(database) > 0 else { return false }
+        guard try PostgreSQLLayout.version(database) > 0 else { return false }
         state.with { $0.isMade = true }
         return true
     }
@@ -215,7 +215,7 @@ final class PostgreSQLServer: Sendable {
         guard case .postgreSQL(let connection) = database.driver, !database.recorder.hasTriggers,
             try database.hasTable("layout")
         else { return }
-        let level = try PostgreSQLMigrations.version(database)
+        let level = try PostgreSQLLayout.version(database)
         if level == layout.level || (level > layout.level && rows != nil) {
             try layout.verify(level, in: database, by: rows)
             connection.verifiedLevel = level

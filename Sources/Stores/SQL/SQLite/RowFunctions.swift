@@ -38,7 +38,7 @@ extension RowRecorder {
         // connection's own triggers run, among them copies of the file's as this build knows them.
         cs_sqlite_set(connection.handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
         cs_sqlite_set(connection.handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0)
-        for trigger in Migrations.triggers { try connection.execute(trigger) }
+        for trigger in connection.layout.connectionTriggers { try connection.execute(trigger) }
         try connection.execute(
             """
             CREATE TEMP TRIGGER row_audit_recorded BEFORE INSERT ON audit BEGIN

@@ -7,6 +7,8 @@ final class SQLiteConnection {
     let handle: OpaquePointer
     let statements: StatementCache
     let path: String
+    /// The schema of this build.
+    let layout: SQLiteLayout
 
     /// What a connection may do with its file.
     enum Access {
@@ -22,7 +24,9 @@ final class SQLiteConnection {
     }
 
     /// Opens a file that exists.
-    init(path: String, access: Access = .readingAndWriting) throws(OperationalError) {
+    init(
+        path: String, access: Access = .readingAndWriting, layout: SQLiteLayout = .current
+    ) throws(OperationalError) {
         var handle: OpaquePointer?
         let flags = access.flag | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &handle, flags, nil)
@@ -33,6 +37,7 @@ final class SQLiteConnection {
         }
         self.handle = handle
         self.path = path
+        self.layout = layout
         statements = StatementCache(handle)
         sqlite3_busy_timeout(handle, 5000)
         // A schema is data from a file: it must not be able to call unsafe SQL functions.

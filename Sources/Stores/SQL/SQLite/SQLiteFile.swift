@@ -8,6 +8,7 @@ import Glibc
 /// under the lock.
 final class SQLiteFile: @unchecked Sendable {
     private let path: String
+    private let layout: SQLiteLayout
     private let inspection: StoreInspection
     /// Nil until ``authenticate(by:)``.
     private var rows: RowAuthenticator?
@@ -23,9 +24,9 @@ final class SQLiteFile: @unchecked Sendable {
 
     init(
         path: String, inspecting inspection: StoreInspection, rows: RowAuthenticator?,
-        interruptedBy drill: OutageDrill? = nil
+        layout: SQLiteLayout = .current, interruptedBy drill: OutageDrill? = nil
     ) {
-        self.path = path
+        (self.path, self.layout) = (path, layout)
         self.drill = drill
         self.inspection = inspection
         self.rows = rows
@@ -46,11 +47,9 @@ final class SQLiteFile: @unchecked Sendable {
             guard let database = try existing() else { throw SQLiteResultCode.damaged(path) }
             isPrepared = true
             mayCheckpoint()
-            guard try Migrations.version(database) != Int64(Migrations.steps.count) else {
-                return SchemaOutcome()
-            }
+            guard try SQLiteLayout.version(database) != layout.level else { return SchemaOutcome() }
             try requireSound()
-            let outcome = try Migrations.run(on: database)
+            let outcome = try layout.migrate(database)
             try database.recorder.start(by: rows, on: database)
             return outcome
         }
@@ -59,11 +58,11 @@ final class SQLiteFile: @unchecked Sendable {
     func schemaPlan() throws(OperationalError) -> SchemaPlan {
         try lock.write { () throws(OperationalError) in
             let level = try existing().map { (file) throws(OperationalError) in
-                try Migrations.version(file)
+                try SQLiteLayout.version(file)
             }
-            let pending = Migrations.pending(after: level ?? 0)
+            let pending = layout.pending(after: level ?? 0)
             return SchemaPlan(
-                level: level ?? 0, target: Int64(Migrations.steps.count), pending: pending,
+                level: level ?? 0, target: layout.level, pending: pending,
                 isBackedUp: level ?? 0 > 0 && !pending.isEmpty)
         }
     }
@@ -87,7 +86,7 @@ final class SQLiteFile: @unchecked Sendable {
             // Within the same transaction: each transaction acquires and releases file locks by system
             // calls.
             return try database.readTransaction { () throws(OperationalError) in
-                if !isMade { isMade = try Migrations.version(database) > 0 }
+                if !isMade { isMade = try SQLiteLayout.version(database) > 0 }
                 return isMade ? try body(database) : empty
             }
         }
@@ -155,7 +154,7 @@ final class SQLiteFile: @unchecked Sendable {
             if errno == ENOENT { return nil }
             throw SystemCallError(errno, while: "\(path): cannot open the database").fault(.unreachable)
         }
-        let connection = try SQLiteConnection(path: path)
+        let connection = try SQLiteConnection(path: path, layout: layout)
         let opened = Database(connection)
         guard connection.hasSQLiteHeader else { throw SQLiteResultCode.damaged(path) }
         try check(opened)
@@ -168,17 +167,18 @@ final class SQLiteFile: @unchecked Sendable {
     private func check(_ database: Database) throws(OperationalError) {
         let application = try database.integer("PRAGMA application_id")
         let tables = try database.integer("SELECT count(*) FROM sqlite_schema") ?? 0
-        guard application == Migrations.applicationID || tables == 0 else {
+        guard application == SQLiteLayout.applicationID || tables == 0 else {
             throw OperationalError(
                 .unreachable,
                 message: "\(database.path): a database of another program; expected one of countersign's")
         }
-        guard try Migrations.version(database) <= Migrations.steps.count else {
+        let level = try SQLiteLayout.version(database)
+        guard level <= layout.level else {
             throw OperationalError(
                 .unreachable,
                 message: "\(database.path): made by a newer countersign; expected this version's or older")
         }
-        if try Migrations.version(database) == Migrations.steps.count { try Schema.require(in: database) }
+        if level == layout.level { try SQLiteSchema.require(layout, in: database) }
         switch inspection {
         case .everyPage: try database.requireSoundPages()
         case .concurrent(let check): try check.begin(beside: database)
@@ -234,7 +234,7 @@ enum SQLiteResultCode {
     }
 
     private static func isFormerKey(on connection: OpaquePointer?) -> Bool {
-        connection.map { String(cString: sqlite3_errmsg($0)) } == Migrations.formerKey
+        connection.map { String(cString: sqlite3_errmsg($0)) } == SQLiteTables.formerKey
     }
 
     /// The system's message. If a commit fails, SQLite keeps no errno, only the failed operation.

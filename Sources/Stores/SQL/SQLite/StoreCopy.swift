@@ -92,9 +92,6 @@ package struct StoreCopy {
         }
     }
 
-    /// The level of the schema that this build makes, and the latest that it reads.
-    package static var latestLevel: Int64 { Int64(Migrations.steps.count) }
-
     /// Ends the write-ahead log that opening the copy has begun: it is one file again.
     package static func settle(_ path: String) throws(OperationalError) {
         let connection = try SQLiteConnection(path: path)

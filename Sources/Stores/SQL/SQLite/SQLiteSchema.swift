@@ -1,17 +1,17 @@
 import CountersignWire
 
+/// How the schema of a store differs from the one that its layout makes.
+struct SchemaDifference: Equatable {
+    let table: String
+    let text: String
+}
+
 /// The tables and indices that the migrations make, compared with those of a file.
 ///
 /// The schema is data of the file: a constraint with `ON CONFLICT IGNORE` turns a change into nothing,
 /// without an error, and an index without some rows hides them. Triggers and views are not compared: those of
 /// a file do not run (``RowRecorder/start(by:on:)``). Other tables may be there.
-enum Schema {
-    /// How the file differs from the migrations.
-    struct Difference: Equatable {
-        let table: String
-        let text: String
-    }
-
+enum SQLiteSchema {
     private struct Entry: Equatable {
         let type: String
         let table: String
@@ -20,7 +20,7 @@ enum Schema {
     }
 
     /// The entries by name, and the names of each table's indices.
-    private struct Layout {
+    private struct Catalogue {
         var entries: [String: Entry] = [:]
         var indices: [String: Set<String>] = [:]
 
@@ -44,46 +44,51 @@ enum Schema {
         }
     }
 
-    /// What the migrations make of an empty file; nil if they cannot be run.
-    private static let expected: Layout? = try? {
-        let database = try Database(path: ":memory:")
-        for step in Migrations.steps { try database.execute(step) }
-        var layout = try Layout(of: database)
-        try layout.readIndices(of: Schema.tables(of: layout), in: database)
-        return layout
-    }()
+    /// That of this build's layout; nil if its migrations cannot be run.
+    private static let current = try? catalogue(of: .current)
 
-    private static func tables(of layout: Layout) -> [String] {
-        layout.entries.filter { $0.value.type == "table" }.keys.sorted()
+    /// What the migrations make of an empty file.
+    private static func catalogue(of layout: SQLiteLayout) throws(OperationalError) -> Catalogue {
+        let database = try Database(path: ":memory:")
+        try layout.make(in: database)
+        var catalogue = try Catalogue(of: database)
+        try catalogue.readIndices(of: tables(of: catalogue), in: database)
+        return catalogue
     }
 
-    /// The differences of a file with all migrations, in the order of the tables' names.
-    static func differences(in database: Database) throws(OperationalError) -> [Difference] {
-        guard let expected else {
+    private static func tables(of catalogue: Catalogue) -> [String] {
+        catalogue.entries.filter { $0.value.type == "table" }.keys.sorted()
+    }
+
+    /// The differences of a file with all migrations of `layout`, in the order of the tables' names.
+    static func differences(
+        from layout: SQLiteLayout, in database: Database
+    ) throws(OperationalError) -> [SchemaDifference] {
+        guard let expected = layout == .current ? current : try catalogue(of: layout) else {
             throw OperationalError(.failed, message: "SQLite: cannot build the schema in memory")
         }
         let tables = tables(of: expected)
-        var found = try Layout(of: database)
+        var found = try Catalogue(of: database)
         try found.readIndices(of: tables, in: database)
-        var differences: [Difference] = []
+        var differences: [SchemaDifference] = []
         for (name, entry) in expected.entries.sorted(by: { $0.key < $1.key }) {
             let actual = found.entries[name]
             guard actual != entry else { continue }
             let fault = actual == nil ? "is missing" : "was rebuilt: its definition is another"
-            differences.append(Difference(table: entry.table, text: "the \(entry.type) \(name) \(fault)"))
+            differences.append(SchemaDifference(table: entry.table, text: "the \(entry.type) \(name) \(fault)"))
         }
         for table in tables {
             for name in (found.indices[table] ?? []).subtracting(expected.indices[table] ?? []).sorted() {
                 differences.append(
-                    Difference(table: table, text: "the index \(name) was added: drop it if it is yours"))
+                    SchemaDifference(table: table, text: "the index \(name) was added: drop it if it is yours"))
             }
         }
         return differences
     }
 
-    /// Throws if a file with all migrations has other tables or indices than they make.
-    static func require(in database: Database) throws(OperationalError) {
-        guard let first = try differences(in: database).first else { return }
+    /// Throws if a file with all migrations of `layout` has other tables or indices than they make.
+    static func require(_ layout: SQLiteLayout, in database: Database) throws(OperationalError) {
+        guard let first = try differences(from: layout, in: database).first else { return }
         throw OperationalError(
             .failed,
             message: "\(database.path): \(first.table): \(first.text). Undo it, or restore a backup")

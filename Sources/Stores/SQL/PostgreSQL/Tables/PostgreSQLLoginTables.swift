@@ -1,8 +1,14 @@
-extension PostgreSQLMigrations {
-    /// Logins between their two requests. The tables are not logged: a start costs no write to the disk, and
+/// What the logins of several gateways share, and the functions that change it: each is one round trip.
+extension PostgreSQLTables {
+    static let logins = [
+        pendingLogin, pendingLoginCount, milliseconds, expirePendingLogins, addPendingLogin, takePendingLogin,
+        loginLimit, debitLogins, refundLogins, expireLoginLimits,
+    ]
+
+    /// A login between its two requests. The table is not logged: a start costs no write to the disk, and
     /// after a crash of the server, or at a standby that is promoted, clients start again. Source: decision
     /// 0075.
-    static let pendingLogins = """
+    private static let pendingLogin = """
         CREATE UNLOGGED TABLE pending_login (
             id bytea PRIMARY KEY,
             holder bytea NOT NULL,
@@ -11,17 +17,24 @@ extension PostgreSQLMigrations {
         );
         CREATE INDEX pending_login_expires ON pending_login (expires);
         CREATE INDEX pending_login_of_holder ON pending_login (holder, expires);
+        """
 
-        -- The number of rows. Who adds one holds its lock until the end: the bound is exact.
+    /// The number of rows. A transaction that adds one holds its lock until the end: the bound is exact.
+    private static let pendingLoginCount = """
         CREATE UNLOGGED TABLE pending_login_count (
             is_there boolean PRIMARY KEY DEFAULT true CHECK (is_there),
             number bigint NOT NULL
         ) WITH (fillfactor = 10);
+        """
 
+    /// The server's clock.
+    private static let milliseconds = """
         CREATE FUNCTION milliseconds() RETURNS bigint LANGUAGE sql VOLATILE AS
             'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+        """
 
-        -- Rows that another transaction has locked are left to it: it may wait for the count.
+    /// Rows that another transaction has locked are left to it: it may wait for the count.
+    private static let expirePendingLogins = """
         CREATE FUNCTION expire_pending_logins() RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE
             gone bigint;
@@ -32,7 +45,11 @@ extension PostgreSQLMigrations {
             IF gone > 0 THEN UPDATE pending_login_count SET number = number - gone; END IF;
             RETURN gone;
         END $$;
+        """
 
+    /// Adds a login, and returns the number of rows. At the bound, the holders with the most logins lose
+    /// their oldest.
+    private static let addPendingLogin = """
         CREATE FUNCTION add_pending_login(
             login bytea, party bytea, state bytea, lifetime bigint, capacity bigint
         ) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -61,7 +78,10 @@ extension PostgreSQLMigrations {
                 VALUES (login, party, milliseconds() + lifetime, state);
             RETURN rows;
         END $$;
+        """
 
+    /// Removes a login and returns its state; null if there is none, or it has expired.
+    private static let takePendingLogin = """
         CREATE FUNCTION take_pending_login(login bytea) RETURNS bytea LANGUAGE plpgsql AS $$
         DECLARE
             taken pending_login;
@@ -73,18 +93,21 @@ extension PostgreSQLMigrations {
         END $$;
         """
 
-    /// The limits on guesses, counted by all nodes together. The table is logged, but no start waits for the
-    /// disk: a crash forgets at most the attempts of the last half second.
-    static let loginLimits = """
-        -- When the allowance of a bucket will be full, by the server's clock.
+    /// When the allowance of a bucket of guesses will be full, by the server's clock. All nodes count
+    /// together. The table is logged, but no start waits for the disk: a crash forgets at most the attempts
+    /// of the last half second.
+    private static let loginLimit = """
         CREATE TABLE login_limit (
             kind bigint NOT NULL CHECK (kind BETWEEN 0 AND 15),
             slot bigint NOT NULL CHECK (slot BETWEEN 0 AND 1048575),
             full_at bigint NOT NULL,
             PRIMARY KEY (kind, slot)
         ) WITH (fillfactor = 50);
+        """
 
-        -- Buckets are locked in the order of the charges, which is the same for all calls.
+    /// Charges the buckets, unless one of them refuses. Buckets are locked in the order of the charges, which
+    /// is the same for all calls.
+    private static let debitLogins = """
         CREATE FUNCTION debit_logins(
             kinds bigint[], slots bigint[], costs bigint[], refills bigint[], debts bigint[], fees bigint[],
             parts bigint[], OUT refused bigint, OUT wait bigint, OUT at bigint
@@ -128,7 +151,10 @@ extension PostgreSQLMigrations {
                 UPDATE login_limit SET full_at = whole WHERE kind = kinds[i] AND slot = slots[i];
             END LOOP;
         END $$;
+        """
 
+    /// Gives back what has not been refilled since, and returns the number of buckets.
+    private static let refundLogins = """
         CREATE FUNCTION refund_logins(kinds bigint[], slots bigint[], costs bigint[], times bigint[])
             RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE
@@ -145,8 +171,10 @@ extension PostgreSQLMigrations {
             END LOOP;
             RETURN number;
         END $$;
+        """
 
-        -- One node at a time; what a start has locked is left for the next time.
+    /// One node at a time; what a start has locked is left for the next time.
+    private static let expireLoginLimits = """
         CREATE FUNCTION expire_login_limits() RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE
             gone bigint := 0;
