@@ -36,6 +36,8 @@ package final class Deployment: Sendable {
         let source = MasterKeySource(environment: environment, folder: folder)
         masterKeySource = source
         try Deployment.requireUnmoved(store)
+        // Before the look at the store: another process that begins it makes the mark afterwards.
+        let hasBegun = try KeyFile.exists(folder.storeMark)
         if try store.value(of: .masterKeyCheck) != nil {
             let keys = try MasterKeyRing.find(in: store, source: source).0
             migration = try store.prepare(
@@ -50,9 +52,10 @@ package final class Deployment: Sendable {
                         "master key: its check was removed from the store, which is not empty; restore a "
                         + "backup")
             }
+            guard !hasBegun else { throw Deployment.emptied(folder) }
             let fresh = try source.findOrMake()
             migration = try store.prepare(consenting: consent, verifyingBy: nil)
-            try Deployment.beginAuditLog(in: store, under: fresh)
+            try Deployment.begin(store, under: fresh)
         }
         let (keys, checks) = try MasterKeyRing.find(in: store, source: source)
         (auditChain, rows, requestKeys, replaySecret) = try Deployment.openAuditLog(in: store, under: keys)
@@ -65,10 +68,9 @@ package final class Deployment: Sendable {
         self.folder = folder
         self.store = store
         try store.authenticate(by: rows)
-        try RowTagMigration(
-            store: store, keys: keys, folder: folder,
-            recorder: AuditRecorder(chain: auditChain, actor: actor, clock: clock)
-        ).run()
+        if !hasBegun, try !KeyFile.exists(folder.storeMark) {
+            try KeyFile.make(at: folder.storeMark, holding: Secret(copying: Array("1\n".utf8).span))
+        }
     }
 
     /// A store that was moved has what was true then: sessions in it may have ended since.
@@ -81,12 +83,23 @@ package final class Deployment: Sendable {
                 "the deployment was moved to \(place); expected that address as --store or COUNTERSIGN_STORE")
     }
 
-    /// Begins the audit log of a new store, unless another process has begun it meanwhile.
-    private static func beginAuditLog(in store: any Store, under key: MasterKey) throws(OperationalError) {
+    /// Begins the audit log and the digests of a new store, unless another process has begun them meanwhile.
+    private static func begin(_ store: any Store, under key: MasterKey) throws(OperationalError) {
         let auditKey = Secret(random: AuditChain.keyCount)
-        _ = try store.exchange(
-            .masterKeyCheck, from: nil, to: MasterKeyCheck.sealed(under: key, auditKey: auditKey),
-            with: [(.auditHead, AuditChain(key: auditKey).sealed(.empty))])
+        let (chain, rows, _, _) = try parts(of: auditKey)
+        try store.begin(
+            with: [
+                (.masterKeyCheck, MasterKeyCheck.sealed(under: key, auditKey: auditKey)),
+                (.auditHead, chain.sealed(.empty)),
+            ], authenticatedBy: rows)
+    }
+
+    /// A store that was emptied would begin again, with the names of its accounts free.
+    private static func emptied(_ folder: DataFolder) -> OperationalError {
+        OperationalError(
+            .failed,
+            message: "the store is empty, and this data folder's deployment had begun: expected its store; "
+                + "restore a backup. To begin a new deployment here, remove \(folder.storeMark)")
     }
 
     /// What verifies a schema of a later level; nil if the check does not open.
@@ -168,8 +181,6 @@ struct MasterKeyCheck {
     let key: MasterKey
     let slot: SealSlot
     let auditKey: Secret
-    /// Whether the rows have tags: a store without this mark is from an earlier version, or new.
-    let hasTaggedRows: Bool
 
     private static let text = Array("countersign".utf8)
     private static let place = SealBinding(kind: "master-key-check", row: "check")
@@ -181,19 +192,14 @@ struct MasterKeyCheck {
         else { return nil }
         let count = MasterKeyCheck.text.count
         let end = count + AuditChain.keyCount
-        guard opened.count == end || opened.count == end + 1 else { return nil }
+        guard opened.count == end else { return nil }
         self.key = key
         self.slot = slot
-        hasTaggedRows = opened.count == end + 1
         auditKey = opened.part(count..<end)
     }
 
-    /// `countersign ‖ audit key`, and one byte more once the rows have tags.
-    static func sealed(
-        under key: MasterKey, slot: SealSlot = .first, auditKey: Secret, hasTaggedRows: Bool = false
-    ) -> [UInt8] {
-        let mark = Secret(copying: (hasTaggedRows ? [1] : [UInt8]()).span)
-        let content = Secret(joining: [auditKey.prefixed(by: "countersign"), mark])
-        return key.seal(content, as: place, slot: slot)
+    /// `countersign ‖ audit key`.
+    static func sealed(under key: MasterKey, slot: SealSlot = .first, auditKey: Secret) -> [UInt8] {
+        key.seal(auditKey.prefixed(by: "countersign"), as: place, slot: slot)
     }
 }

@@ -230,7 +230,7 @@ package struct MasterKeyRotation {
             try store.set(
                 .masterKeyNextCheck,
                 to: MasterKeyCheck.sealed(
-                    under: next, slot: slot, auditKey: opened.auditKey, hasTaggedRows: opened.hasTaggedRows))
+                    under: next, slot: slot, auditKey: opened.auditKey))
             try store.set(
                 .sealSlot, to: [slot.rawValue],
                 recording: self.deployment.auditDraft(

@@ -222,7 +222,7 @@ import Testing
         store.close()
         try tamper(
             "DELETE FROM meta WHERE name = 'audit-head'; DELETE FROM audit; DELETE FROM row_digest")
-        try FileManager.default.removeItem(atPath: "\(folder.data)/rows-authenticated")
+        try FileManager.default.removeItem(atPath: "\(folder.data)/store-begun")
         #expect(throws: OperationalError.self) { try deployment(folder.data) }
     }
 }

@@ -8,76 +8,63 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// A deployment from before rows had tags gets them once; the mark of it cannot be taken back, and an
-/// operator can accept rows as they are.
+/// The rows of a deployment have tags and digests from its beginning, which happens once; and an operator can
+/// accept rows as they are.
 @Suite struct DeploymentRowsTests {
     private let folder = TemporaryFolder()
 
-    /// A deployment as the version before left it, apart from empty columns.
-    private func makeEarlier() throws {
+    private func make() throws {
         let made = try deployment(folder.data)
         _ = try made.addApp(#require(AppName("demo")), settings: [], at: 5)
-        let check = try #require(try made.store.value(of: .masterKeyCheck))
-        let opened = try #require(MasterKeyCheck(check, under: made.masterKey.keys.current))
-        #expect(opened.hasTaggedRows)
-        try made.store.set(
-            .masterKeyCheck,
-            to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: opened.auditKey))
         made.store.close()
-        #expect(unlink(made.folder.rowsMark) == 0)
-        try execute(
-            "DELETE FROM row_digest; UPDATE app SET row_tag = NULL; UPDATE app_setting SET row_tag = NULL")
     }
 
     private func execute(_ sql: String) throws { try AuthorityTests.execute(sql: sql, in: folder) }
 
-    @Test("rows of an earlier version are tagged once, and it is recorded")
-    func upgrade() throws {
-        try makeEarlier()
+    @Test("a new store has tags and digests, and rows without tags are refused")
+    func begins() throws {
+        let empty = try deployment(folder.data)
+        #expect(try empty.verifyRows().findings == [] && empty.store.countRows() == 1)
+        empty.store.close()
+        try make()
         for _ in 0..<2 {
             let opened = try deployment(folder.data)
             #expect(try opened.verifyRows().findings == [])
-            #expect(try opened.verifyAudit().records == 2)
+            #expect(try opened.verifyAudit().records == 1)
             #expect(try opened.store.apps().count == 1)
             opened.store.close()
         }
-        // From now on, rows without tags are refused, and the tags do not come back by themselves.
+        // The tags do not come back by themselves.
         try execute("UPDATE app_setting SET row_tag = NULL")
         let opened = try deployment(folder.data)
         #expect(throws: OperationalError.self) { try opened.store.apps() }
         #expect(try opened.verifyRows().findings.count == 1)
     }
 
-    @Test("an earlier server must have ended")
-    func servedMeanwhile() throws {
-        try makeEarlier()
-        let lock = open("\(folder.data)/replay.lock", O_RDWR | O_CREAT, 0o600)
-        #expect(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
-        let fault = #expect(throws: OperationalError.self) { try deployment(folder.data) }
-        #expect(fault?.message.contains("stop the server") == true)
-        close(lock)
-        #expect(try deployment(folder.data).verifyRows().findings == [])
+    @Test("a store that was begun is not begun again, by whatever key")
+    func beginsOnce() throws {
+        let made = try deployment(folder.data)
+        let check = try made.store.value(of: .masterKeyCheck)
+        let rows = try #require(RowAuthenticator(key: Secret(random: 32)))
+        try made.store.begin(with: [(.masterKeyCheck, [1])], authenticatedBy: rows)
+        #expect(try made.store.value(of: .masterKeyCheck) == check)
+        #expect(try made.verifyRows().findings == [])
     }
 
-    @Test("a mark that was taken back does not make altered rows right")
-    func markTakenBack() throws {
-        try makeEarlier()
-        try AuthorityTests.execute(
-            sql: "CREATE TABLE kept AS SELECT value FROM meta WHERE name = 'master-key-check'", in: folder,
-            changing: false)
-        try deployment(folder.data).store.close()
-        try execute(
-            """
-            UPDATE meta SET value = (SELECT value FROM kept) WHERE name = 'master-key-check';
-            DROP TABLE kept; DELETE FROM row_digest; UPDATE app_setting SET text = '/ open';
-            """)
-        #expect(throws: OperationalError.self) { try deployment(folder.data) }
+    @Test("a store that was emptied does not begin again while the data folder is there")
+    func emptied() throws {
+        try make()
+        let mark = try DataFolder(folder.data, absence: .fail).storeMark
+        for rest in ["", "-wal", "-shm"] { unlink("\(folder.data)/countersign.db\(rest)") }
+        let fault = #expect(throws: OperationalError.self) { try deployment(folder.data) }
+        #expect(fault?.message.contains("remove \(mark)") == true, "\(fault?.message ?? "")")
+        #expect(unlink(mark) == 0)
+        #expect(try deployment(folder.data).store.apps().isEmpty)
     }
 
     @Test("rows without digests are refused")
     func digestsGone() throws {
-        try makeEarlier()
-        try deployment(folder.data).store.close()
+        try make()
         try execute("DELETE FROM row_digest")
         let opened = try deployment(folder.data)
         #expect(throws: OperationalError.self) { try opened.store.apps() }

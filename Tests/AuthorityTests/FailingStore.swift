@@ -41,7 +41,9 @@ final class FailingStore: Store {
     func close() { store.close() }
     func authenticate(by rows: RowAuthenticator) throws(OperationalError) { try base.authenticate(by: rows) }
     func isEmpty() throws(OperationalError) -> Bool { try base.isEmpty() }
-    func hasRowDigests() throws(OperationalError) -> Bool { try base.hasRowDigests() }
+    func begin(
+        with values: [(name: MetaName, value: [UInt8])], authenticatedBy rows: RowAuthenticator
+    ) throws(OperationalError) { try base.begin(with: values, authenticatedBy: rows) }
     func tagAllRows() throws(OperationalError) -> Int64 { try base.tagAllRows() }
     func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64 {
         try base.deleteUnverified(groups: groups)

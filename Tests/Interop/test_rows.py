@@ -224,7 +224,8 @@ def test_a_changed_policy_closes_the_gate(shop, attack):
 
 def test_a_device_that_was_planted_is_not_known(shop):
     """Its place among the limits of logins is an unknown device's."""
-    shop.sql("INSERT INTO known_device (account, id, signing_key, last_seen) VALUES (1, zeroblob(32), zeroblob(65), 0)")
+    shop.sql("INSERT INTO known_device (account, id, signing_key, last_seen, class, name, first_seen) "
+             "VALUES (1, zeroblob(32), zeroblob(65), 0, 'phone', 'mine', 0)")
     found, = shop.found()
     assert (found["kind"], found["table"]) == ("altered", "known_device")
     listed = json.loads(shop.admin("account", "devices", "demo", "user-0", "--json").out)["devices"]

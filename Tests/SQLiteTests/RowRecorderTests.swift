@@ -21,7 +21,7 @@ import Testing
                     opening: { isShared ? store : SQLStore(path: path, rows: rows) },
                     preparing: { opened in
                         // Digests begin when the contract has made the store: with its first app.
-                        if FileManager.default.fileExists(atPath: path), try !opened.hasRowDigests() {
+                        if FileManager.default.fileExists(atPath: path), try opened.countRows() == 0 {
                             _ = try opened.tagAllRows()
                         }
                     })

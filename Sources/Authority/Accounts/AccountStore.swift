@@ -157,13 +157,12 @@ package struct KnownDevice: Sendable, Equatable {
 /// A known device with what people recognise it by.
 package struct KnownDeviceEntry: Sendable, Equatable {
     package var device: KnownDevice
-    /// Nil for devices from before this was stored.
-    package var kind: Device.Class?
-    package var name: String?
+    package var kind: Device.Class
+    package var name: String
     /// Whole Unix seconds.
-    package var firstSeen: Int64?
+    package var firstSeen: Int64
 
-    package init(device: KnownDevice, kind: Device.Class?, name: String?, firstSeen: Int64?) {
+    package init(device: KnownDevice, kind: Device.Class, name: String, firstSeen: Int64) {
         self.device = device
         self.kind = kind
         self.name = name

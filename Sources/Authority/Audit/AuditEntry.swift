@@ -106,7 +106,6 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
     case replayConfirmClock = "replay.confirm-clock"
-    case rowsAuthenticate = "rows.authenticate"
     case rowsAccept = "rows.accept"
     case storeMove = "store.move"
     case backupRestore = "backup.restore"

@@ -83,8 +83,8 @@ package struct DataFolder: Sendable, Equatable {
     package var masterKey: String { file("master.key") }
     package var nextMasterKey: String { file("master.key.next") }
     package var masterKeyLock: String { file("master.key.lock") }
-    /// There once the rows of the store have tags.
-    package var rowsMark: String { file("rows-authenticated") }
+    /// There once the store has begun: it is not begun a second time.
+    package var storeMark: String { file("store-begun") }
     package var generation: String { file("generation") }
     package var replay: String { file("replay") }
     package var loginLimits: String { file("login-limits") }

@@ -195,8 +195,12 @@ package protocol RowAuthenticationStore: Sendable {
     func authenticate(by rows: RowAuthenticator) throws(OperationalError)
     /// Whether no table has a row that only a deployment writes: a new store.
     func isEmpty() throws(OperationalError) -> Bool
-    /// Whether the tables have digests.
-    func hasRowDigests() throws(OperationalError) -> Bool
+    /// Sets the first values of a new store, tags its rows and begins the digests, all in one transaction: a
+    /// store that has the values and no digests is an altered one. Does nothing if it has a check of the
+    /// master key. The store does not use `rows` afterwards: another process's may be the right ones.
+    func begin(
+        with values: [(name: MetaName, value: [UInt8])], authenticatedBy rows: RowAuthenticator
+    ) throws(OperationalError)
     /// Tags all rows as they are and begins the digests anew; returns the number of rows.
     func tagAllRows() throws(OperationalError) -> Int64
     /// Deletes the sessions, known devices and upload tickets that do not verify, or belong to one of
@@ -286,79 +290,4 @@ package struct RowAcceptance: Sendable {
     package var findings: [RowFinding] = []
     package var deleted: Int64 = 0
     package var rows: Int64 = 0
-}
-
-/// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit log
-/// says when.
-struct RowTagMigration {
-    let store: any Store
-    let keys: MasterKeyRing.Keys
-    let folder: DataFolder
-    let recorder: AuditRecorder
-
-    func run() throws(OperationalError) {
-        guard let check = try store.value(of: .masterKeyCheck),
-            let opened = MasterKeyCheck(check, under: keys.current)
-        else { return }
-        if !opened.hasTaggedRows {
-            // The mark in the store can be put back to an earlier one; this one is not in the store.
-            guard try !KeyFile.exists(folder.rowsMark) else {
-                throw OperationalError(
-                    .failed,
-                    message:
-                        "rows: the mark that they are authenticated was put back to an earlier one. If you "
-                        + "have restored a backup of a version without authenticated rows, remove "
-                        + folder.rowsMark)
-            }
-            try tag(after: check, auditKey: opened.auditKey)
-        }
-        if try !KeyFile.exists(folder.rowsMark) {
-            try KeyFile.make(at: folder.rowsMark, holding: Secret(copying: Array("1\n".utf8).span))
-        }
-    }
-
-    private func tag(after check: [UInt8], auditKey: Secret) throws(OperationalError) {
-        // A deployment that has just begun has no server of an earlier version.
-        guard try store.auditEnd().last > 0 else { return try tagNow(after: check, auditKey: auditKey) }
-        // Such a server would go on writing rows without tags.
-        try folder.withoutServer(
-            refusal: "rows: this version authenticates them; stop the server of the earlier version first, "
-                + "then start this one"
-        ) { () throws(OperationalError) in try tagNow(after: check, auditKey: auditKey) }
-    }
-
-    private func tagNow(after check: [UInt8], auditKey: Secret) throws(OperationalError) {
-        let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
-            // Another process may have done it meanwhile.
-            guard try store.value(of: .masterKeyCheck) == check else { return }
-            guard try !store.hasRowDigests(), try !RowTagMigration.recordsTagging(store) else {
-                throw OperationalError(
-                    .failed,
-                    message: "rows: the mark that they are authenticated was removed; restore a backup")
-            }
-            let count = try store.tagAllRows()
-            let marked = MasterKeyCheck.sealed(
-                under: keys.current, slot: keys.slot, auditKey: auditKey, hasTaggedRows: true)
-            // A log that begins with this version needs no record.
-            guard try store.auditEnd().last > 0 else { return try store.set(.masterKeyCheck, to: marked) }
-            let draft = recorder.draft(
-                for: .rowsAuthenticate, on: .deployment, details: [("rows", .integer(count))], by: .server)
-            try store.set(.masterKeyCheck, to: marked, recording: draft)
-        }
-        for fault in try store.applyTogether([change]) { if let fault { throw fault } }
-    }
-
-    /// Whether the audit log has a record of the tagging: it then happened, whatever the mark says.
-    private static func recordsTagging(_ store: any Store) throws(OperationalError) -> Bool {
-        var after = Int64.min
-        while true {
-            let rows = try store.auditRows(after: after, limit: 1_000)
-            for row in rows
-            where row.document?.root["action"]?.string == AuditAction.rowsAuthenticate.rawValue {
-                return true
-            }
-            guard let last = rows.last, rows.count == 1_000 else { return false }
-            after = last.number
-        }
-    }
 }

@@ -27,8 +27,8 @@ extension Command {
                 head: ["DEVICE", "NAME", "CLASS", "FIRST SEEN", "LAST SEEN"],
                 rows: devices.map { entry in
                     [
-                        String(entry.text.prefix(KnownDeviceEntry.shownDigits)), entry.name ?? "-",
-                        entry.kind?.rawValue ?? "-", entry.firstSeen.map { TimeText.text($0) } ?? "-",
+                        String(entry.text.prefix(KnownDeviceEntry.shownDigits)), entry.name,
+                        entry.kind.rawValue, TimeText.text(entry.firstSeen),
                         TimeText.text(entry.device.lastSeen),
                     ]
                 })
@@ -65,7 +65,7 @@ extension Command {
             "forgotten": entry.json,
         ]
         try run.print(json) {
-            "forgot \(entry.name ?? "the device") (\(entry.text.prefix(KnownDeviceEntry.shownDigits)))"
+            "forgot \(entry.name) (\(entry.text.prefix(KnownDeviceEntry.shownDigits)))"
         }
         return .success
     }
@@ -78,8 +78,8 @@ extension KnownDeviceEntry {
 
     fileprivate var json: JSONValue {
         [
-            "device": .string(text), "class": .optional(kind?.rawValue), "name": .optional(name),
-            "first_seen": firstSeen.map { .integer($0) } ?? .null, "last_seen": .integer(device.lastSeen),
+            "device": .string(text), "class": .string(kind.rawValue), "name": .string(name),
+            "first_seen": .integer(firstSeen), "last_seen": .integer(device.lastSeen),
         ]
     }
 }

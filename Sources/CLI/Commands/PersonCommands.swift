@@ -196,9 +196,9 @@ extension StoredSession {
 extension KnownDeviceEntry {
     fileprivate var exported: JSONValue {
         [
-            "device": .string(text), "class": .optional(kind?.rawValue), "name": .optional(name),
+            "device": .string(text), "class": .string(kind.rawValue), "name": .string(name),
             "signing_key": .string(Base64.encode(device.signingKey.span, as: .url)),
-            "first_seen": firstSeen.map { .integer($0) } ?? .null, "last_seen": .integer(device.lastSeen),
+            "first_seen": .integer(firstSeen), "last_seen": .integer(device.lastSeen),
         ]
     }
 }

@@ -124,7 +124,7 @@ package struct Doctor {
                 return nil
             }
             // Beside its key, there was one.
-            let isLost = ["master.key", "rows-authenticated"].contains { access("\(data)/\($0)", F_OK) == 0 }
+            let isLost = ["master.key", "store-begun"].contains { access("\(data)/\($0)", F_OK) == 0 }
             add(
                 .store, verdict: .error,
                 message: "\(file): no store there"

@@ -114,11 +114,10 @@ extension SQLStore {
                 FROM known_device WHERE account = ? ORDER BY last_seen DESC, id
                 """, binding: .integer(account)
             ) { row -> KnownDeviceEntry? in
-                guard row.isAuthentic(6) else { return nil }
+                guard row.isAuthentic(6), let kind = Device.Class(rawValue: row.text(3)) else { return nil }
                 return KnownDeviceEntry(
                     device: KnownDevice(id: row.blob(0), signingKey: row.blob(1), lastSeen: row.integer(2)),
-                    kind: row.isNull(3) ? nil : Device.Class(rawValue: row.text(3)),
-                    name: row.isNull(4) ? nil : row.text(4), firstSeen: row.isNull(5) ? nil : row.integer(5))
+                    kind: kind, name: row.text(4), firstSeen: row.integer(5))
             }.compactMap { $0 }
         }
     }
@@ -161,10 +160,10 @@ extension SQLStore {
             INSERT INTO known_device (account, id, signing_key, last_seen, class, name, first_seen)
             VALUES (?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (account, id) DO UPDATE SET last_seen = excluded.last_seen, class = excluded.class,
-                name = excluded.name, first_seen = coalesce(known_device.first_seen, excluded.first_seen)
+                name = excluded.name
             """, binding: .integer(account), .blob(device.id), .blob(device.signingKey),
-            .integer(device.lastSeen), .optional(entry.kind?.rawValue), .optional(entry.name),
-            .optional(entry.firstSeen))
+            .integer(device.lastSeen), .text(entry.kind.rawValue), .text(entry.name),
+            .integer(entry.firstSeen))
         try database.run(
             """
             DELETE FROM known_device WHERE account = ?1 AND id IN (

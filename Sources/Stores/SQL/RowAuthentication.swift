@@ -16,7 +16,7 @@ extension SQLStore {
         return try read(whenEmpty: true) { (database) throws(OperationalError) in
             for table in AuthenticatedTable.all.map(\.name) + ["audit"] {
                 guard try database.hasTable(table) else { continue }
-                // A migration writes the first slot.
+                // The schema has the first slot.
                 let condition = table == AuthenticatedTable.meta.name ? " WHERE name <> 'seal-slot'" : ""
                 guard try database.integer("SELECT 1 FROM \(table)\(condition) LIMIT 1") == nil else {
                     return false
@@ -26,9 +26,13 @@ extension SQLStore {
         }
     }
 
-    package func hasRowDigests() throws(OperationalError) -> Bool {
-        try read(whenEmpty: false) { (database) throws(OperationalError) in
-            try database.integer("SELECT 1 FROM row_digest LIMIT 1") != nil
+    package func begin(
+        with values: [(name: MetaName, value: [UInt8])], authenticatedBy rows: RowAuthenticator
+    ) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            guard try SQLStore.value(of: .masterKeyCheck, in: database) == nil else { return }
+            for (name, value) in values { try SQLStore.set(name, to: value, in: database) }
+            try database.recorder.beginDigests(by: rows, in: database)
         }
     }
 

@@ -133,6 +133,14 @@ final class RowRecorder {
 
     // MARK: Whole tables
 
+    /// Tags the rows of a new database, and begins its digests.
+    func beginDigests(by rows: RowAuthenticator, in database: Database) throws(OperationalError) {
+        let former = self.rows
+        self.rows = rows
+        defer { self.rows = former }
+        _ = try tagAll(in: database)
+    }
+
     /// Tags all rows as they are, and begins the digests anew.
     func tagAll(in database: Database) throws(OperationalError) -> Int64 {
         guard let rows else { return 0 }

@@ -21,7 +21,7 @@ enum PostgreSQLSchema {
         "generation": "ac1ffe3791571732",
         "idempotent_request": "e8a4ad11c058f6e6",
         "idempotent_use": "6c4036fef563f394",
-        "known_device": "29216582ced20b01",
+        "known_device": "5a6384ed8ab416c8",
         "layout": "d2e2320a8753a354",
         "login_limit": "822d758986f9d8df",
         "meta": "5cbdbc8b919b6fad",

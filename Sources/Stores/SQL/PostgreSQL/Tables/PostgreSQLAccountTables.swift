@@ -48,9 +48,9 @@ extension PostgreSQLTables {
             id bytea NOT NULL,
             signing_key bytea NOT NULL,
             last_seen bigint NOT NULL,
-            class utf8,
-            name utf8,
-            first_seen bigint,
+            class utf8 NOT NULL,
+            name utf8 NOT NULL,
+            first_seen bigint NOT NULL,
             row_tag bytea,
             PRIMARY KEY (account, id)
         );

@@ -48,9 +48,9 @@ extension SQLiteTables {
             id BLOB NOT NULL,
             signing_key BLOB NOT NULL,
             last_seen INTEGER NOT NULL,
-            class TEXT,
-            name TEXT,
-            first_seen INTEGER,
+            class TEXT NOT NULL,
+            name TEXT NOT NULL,
+            first_seen INTEGER NOT NULL,
             row_tag BLOB,
             PRIMARY KEY (account, id)
         ) STRICT, WITHOUT ROWID;
