@@ -51,7 +51,8 @@ import Testing
         }
         try write(level: current + more, to: path)
         let text = try #require(try refusal(at: 1_700_000_001))
-        #expect(text.contains("of level \(current + more) of the schema, and this version of level \(current)"))
+        #expect(
+            text.contains("of level \(current + more) of the schema, and this version of level \(current)"))
         #expect(text.hasSuffix("expected version 9.0 or a later one"))
         #expect(!FileManager.default.fileExists(atPath: data))
         // One of this level comes as far as the next check.

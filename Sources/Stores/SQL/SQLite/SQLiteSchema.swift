@@ -75,12 +75,14 @@ enum SQLiteSchema {
             let actual = found.entries[name]
             guard actual != entry else { continue }
             let fault = actual == nil ? "is missing" : "was rebuilt: its definition is another"
-            differences.append(SchemaDifference(table: entry.table, text: "the \(entry.type) \(name) \(fault)"))
+            differences.append(
+                SchemaDifference(table: entry.table, text: "the \(entry.type) \(name) \(fault)"))
         }
         for table in tables {
             for name in (found.indices[table] ?? []).subtracting(expected.indices[table] ?? []).sorted() {
                 differences.append(
-                    SchemaDifference(table: table, text: "the index \(name) was added: drop it if it is yours"))
+                    SchemaDifference(
+                        table: table, text: "the index \(name) was added: drop it if it is yours"))
             }
         }
         return differences
