@@ -19,7 +19,8 @@ extension Command {
             if run.arguments.values("sabotage") == ["list"] { return try run.listFaults() }
             var run = run
             run.composition = FaultyComposition(
-                try run.plantedFaults(), servingPath: run.arguments.has("tasks-alone") ? .suspending : .immediate)
+                try run.plantedFaults(),
+                servingPath: run.arguments.has("tasks-alone") ? .suspending : .immediate)
             return try sound(run)
         }
         return command

@@ -87,8 +87,10 @@ package struct DeploymentRestoration {
         guard manifest.level <= SQLiteLayout.current.level else {
             throw OperationalError(
                 .failed,
-                message: "\(path): its store is of level \(manifest.level) of the schema, and this version "
-                    + "of level \(SQLiteLayout.current.level); expected version \(manifest.product) or a later one"
+                message:
+                    "\(path): its store is of level \(manifest.level) of the schema, and this version of "
+                    + "level \(SQLiteLayout.current.level); expected version "
+                    + "\(manifest.product) or a later one"
             )
         }
         // The floor under which signatures are refused would lie before some that were used.

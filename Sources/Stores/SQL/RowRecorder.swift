@@ -46,8 +46,8 @@ final class RowRecorder {
 
     // MARK: Setting up
 
-    /// Verifies and tags by `rows` from now on. Does nothing while the database has no layout. Without `rows`,
-    /// a database with tags cannot be changed.
+    /// Verifies and tags by `rows` from now on. Does nothing while the database has no layout. Without
+    /// `rows`, a database with tags cannot be changed.
     func start(by rows: RowAuthenticator?, on database: Database) throws(OperationalError) {
         guard try database.hasTable("row_digest") else {
             // Without digests, all rows would count as right.
