@@ -22,14 +22,16 @@ final class IdempotencyCoordinator: @unchecked Sendable {
     /// Requests that begin before this time (Unix seconds) are refused: a restored deployment does not know
     /// which of them ran. 0 for none.
     private let start: Int64
+    private let monotonicSeconds: @Sendable () -> Int64
 
     /// Without a `store`, keyed requests are rows of the writer's store.
     init(
         _ deployment: Deployment, store: (any IdempotencyStore)? = nil, writer: any StoreWriter,
-        settings: IdempotencySettings,
-        handOver: HandoverState = HandoverState()
+        settings: IdempotencySettings, handOver: HandoverState = HandoverState(),
+        monotonicSeconds: @escaping @Sendable () -> Int64 = EventLoop.monotonicSeconds
     ) {
         self.handOver = handOver
+        self.monotonicSeconds = monotonicSeconds
         start = IdempotencyCoordinator.start(of: deployment)
         self.store = store ?? StoredRequests(writer)
         immediateStore = store as? any ImmediateIdempotencyStore
@@ -66,9 +68,9 @@ final class IdempotencyCoordinator: @unchecked Sendable {
     func begin(_ request: IdempotentRequest) async throws(Refusal) -> Decision {
         guard request.begun >= start else { throw IdempotencyCoordinator.restored(request, until: start) }
         while true {
-            switch await running.enter(request, at: EventLoop.monotonicSeconds()) {
+            switch await running.enter(request, at: monotonicSeconds()) {
             case .ours:
-                let until = EventLoop.monotonicSeconds() + RunningRequests.patience
+                let until = monotonicSeconds() + RunningRequests.patience
                 var attempts = 0
                 while true {
                     if let beginning = try await mark(request, waitingUntil: until) { return beginning }
@@ -101,7 +103,7 @@ final class IdempotencyCoordinator: @unchecked Sendable {
         guard mayRunElsewhere, case .success(.unfinished) = result else {
             return try decide(request, after: result)
         }
-        guard EventLoop.monotonicSeconds() >= waitingUntil else { return nil }
+        guard monotonicSeconds() >= waitingUntil else { return nil }
         return try decide(request, after: .failure(IdempotencyCoordinator.runsOn))
     }
 
@@ -194,7 +196,7 @@ final class IdempotencyCoordinator: @unchecked Sendable {
     }
 
     /// Ends the waits of copies that have waited too long. Call from a timer.
-    func expire() { running.expire(at: EventLoop.monotonicSeconds()) }
+    func expire() { running.expire(at: monotonicSeconds()) }
 
     /// Deletes the keys that are older than a day, and tickets and codes that have expired. Call from a
     /// timer; `now` is in whole Unix seconds.

@@ -13,7 +13,7 @@ package protocol KeyGuard: Sendable {
     func open(_ sealed: [UInt8]) throws(VaultError) -> Secret
 }
 
-/// Which guard sealed a file; a byte of its head. Earlier versions used 1 and 2 for a TPM and systemd-creds.
+/// Which guard sealed a file; a byte of its head.
 package enum KeyGuardKind: UInt8, Sendable, CaseIterable {
     case passphrase = 3
     case keyFile = 4
