@@ -8,7 +8,7 @@ import pytest
 
 from clock import Clock
 from gateway import Gateway
-from person import PASSWORD, Person
+from person import Person
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +48,3 @@ def test_a_session_of_tokens_has_no_keys(served, tmp_path):
     assert carol.status("--offline")["key_storage"] is None
     assert listed(served, "bearer-carol")["key_storage"] is None
     assert " none " in served.admin("session", "list", "demo", "bearer-carol").out
-
-
-def test_a_profile_that_demands_hardware_is_refused(served, tmp_path):
-    """An earlier version wrote it. Keys in software would not be what it demands."""
-    finn = Person(served, tmp_path / "finn", "demanding-finn").signs_up()
-    file = pathlib.Path(finn.profile) / "profile.json"
-    settings = json.loads(file.read_text())
-    file.write_text(json.dumps(settings | {"device_keys": "hardware"}))
-    done = finn.run("login", "--account", finn.name, "--password-stdin", stdin=PASSWORD + "\n")
-    assert done.returncode == 1 and "device_keys: this version makes keys in software only" in done.err, done.err
-    for choice in ("auto", "software"):
-        file.write_text(json.dumps(settings | {"device_keys": choice}))
-        assert finn.logs_in().status("--offline")["key_storage"] == "software"

@@ -87,8 +87,7 @@ def test_a_kind_that_is_none(served, tmp_path, kind):
     assert done.returncode == 2 and "expected one of file, passphrase" in done.err
 
 
-def test_a_profile_of_a_kind_that_is_gone(served, tmp_path):
-    """An earlier version wrote it."""
+def test_a_profile_with_an_unknown_kind_of_vault(served, tmp_path):
     alice = Person(served, tmp_path, "gone").signs_up().logs_in()
     file = tmp_path / "profile/profile.json"
     settings = json.loads(file.read_text())
@@ -96,5 +95,3 @@ def test_a_profile_of_a_kind_that_is_gone(served, tmp_path):
     for command in (["request", "/hello"], ["status"], ["login", "--account", "gone", "--password-stdin"]):
         done = alice.run(*command, stdin=PASSWORD)
         assert done.returncode == 2 and "vault `platform`: expected one of file, passphrase" in done.err, done.err
-    file.write_text(json.dumps(settings | {"vault": "file", "vault_id": "0123456789abcdef"}))
-    assert alice.calls("/hello")["headers"]["countersign-account"] == "name:gone"

@@ -111,14 +111,6 @@ extension Profile {
             bearerSecrets = .toAnyCertificateThatVerifies
         }
         if let text = document.root["vault"]?.string { vault = try Profile.vault(text, at: "\(path): vault") }
-        // Written by versions that used a TPM. Keys in software would not be what this profile demands.
-        if document.root["device_keys"]?.string == "hardware" {
-            throw OperationalError(
-                .failed,
-                message:
-                    "\(path): device_keys: this version makes keys in software only; remove `device_keys` "
-                    + "to permit that")
-        }
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
         if let text = document.root["next_authority_key"]?.string {
             nextAuthorityKey = try Profile.authorityKey(text)
