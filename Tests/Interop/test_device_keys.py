@@ -2,7 +2,6 @@
 of it. The command line has no hardware for keys."""
 
 import json
-import pathlib
 
 import pytest
 
@@ -15,7 +14,8 @@ from person import Person
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("device-keys")
     with Gateway(folder, clock=Clock(folder)) as gateway:
-        gateway.add_app("demo", require="session", registration="open", device_signed="/pay")
+        gateway.add_app("demo", require="session", registration="open")
+        gateway.admin("route", "set", "demo", "/pay", "--require", "device")
         yield gateway
 
 
