@@ -89,6 +89,19 @@ def test_altered_rows_are_refused(server, address, tmp_path):
     assert done.returncode == 1 and "session" in done.err, done.err
 
 
+def test_a_dump_is_the_same_schema(server, address, tmp_path):
+    """`pg_dump` prints each definition, and `psql` reads it: a condition that PostgreSQL prints in another shape would have another digest."""
+    def apps(store):
+        done = run("app", "list", "--json", "--data", tmp_path / "data", "--store", store)
+        assert done.returncode == 0, done.err
+        return [app["app"] for app in json.loads(done.out)["apps"]]
+
+    assert run("app", "add", "demo", "--data", tmp_path / "data", "--store", address).returncode == 0
+    server.copy(address.rpartition("/")[2], "dumped_once")
+    server.copy("dumped_once", "dumped_twice")
+    assert apps(server.address("dumped_once")) == apps(server.address("dumped_twice")) == ["demo"]
+
+
 def test_every_command_takes_the_store(address, tmp_path):
     data = tmp_path / "data"
     done = run("app", "add", "demo", "--data", data, "--store", address)

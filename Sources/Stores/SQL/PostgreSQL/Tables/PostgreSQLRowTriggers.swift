@@ -20,14 +20,17 @@ extension PostgreSQLTables {
 }
 
 extension SealedColumns {
+    /// The conditions have the shape in which PostgreSQL prints them, which it reads back as they are: with
+    /// `NOT IN`, a copy by `pg_dump` would have another text, and so another digest.
     fileprivate var triggers: String {
-        let had = columns.map { "coalesce(OLD.\($0), '')" }.joined(separator: ", ")
+        func isNew(_ column: String) -> String {
+            columns.map { "NEW.\(column) <> coalesce(OLD.\($0), '')" }.joined(separator: " AND ")
+        }
         func isWrong(_ column: String) -> String {
             "octet_length(NEW.\(column)) > 0 AND has_former_key(NEW.\(column))"
         }
         let inserted = columns.map { "(\(isWrong($0)))" }.joined(separator: " OR ")
-        let updated = columns.map { "(NEW.\($0) NOT IN (\(had)) AND \(isWrong($0)))" }
-            .joined(separator: " OR ")
+        let updated = columns.map { "(\(isNew($0)) AND \(isWrong($0)))" }.joined(separator: " OR ")
         return """
             CREATE TRIGGER \(table)_insert_is_sealed BEFORE INSERT ON \(table) FOR EACH ROW
                 WHEN (\(condition) AND (\(inserted))) EXECUTE FUNCTION refuse_former_key();
