@@ -1,17 +1,14 @@
 import CountersignAuthority
 
-/// The tables of a PostgreSQL database, in the schema `countersign`. The files beside this one have them by
-/// subject, with a sentence on each.
-///
-/// They are those of ``SQLiteTables``, and the tables that several nodes need. Texts are `utf8`, a domain
-/// over `bytea`: they may contain any byte, and are ordered by their bytes, as in SQLite.
+/// The schema of a database: the tables of ``SchemaDialect``, and what PostgreSQL alone has, partly in the
+/// files beside this one: the tables that several nodes need, functions and triggers.
 enum PostgreSQLTables {
     /// The schema of a new database. Functions and triggers come after the tables that they name.
     static let base = PostgreSQLMigration(
         name: "base schema", kind: .contracting,
         sql: [
-            [types], deployment, nodes, apps, accounts, sessions, keyedRequests, logins, nodeTriggers,
-            sealingTriggers, handOverTriggers,
+            [types, layout, writing], SchemaDialect.postgreSQL.tables, nodes, logins,
+            [auditTriggers, forgottenSession, usageTrigger], nodeTriggers, sealingTriggers, handOverTriggers,
         ].joined().joined(separator: "\n"))
 
     /// The statements are SQLite's, where `max` of two values is a function and no aggregate.
@@ -21,13 +18,6 @@ enum PostgreSQLTables {
         CREATE FUNCTION max(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
             AS 'SELECT greatest($1, $2)';
         """
-}
-
-/// The deployment's own values, its log and its counters.
-extension PostgreSQLTables {
-    static let deployment = [
-        layout, writing, meta, revision, rowDigest, audit, auditTriggers, meter, webhookDelivery,
-    ]
 
     /// The level of the schema, and what the level's build says of it, sealed (``PostgreSQLLayout``).
     private static let layout = """
@@ -40,28 +30,6 @@ extension PostgreSQLTables {
     private static let writing = """
         CREATE TABLE writing (number bigint NOT NULL, level bigint NOT NULL DEFAULT 0) WITH (fillfactor = 10);
         INSERT INTO writing VALUES (0);
-        """
-
-    /// The values of `MetaName`, one of which each new database has: the first byte of what is sealed.
-    private static let meta = """
-        CREATE TABLE meta (name utf8 PRIMARY KEY, value bytea NOT NULL, row_tag bytea);
-        INSERT INTO meta (name, value) VALUES ('seal-slot', '\\x01');
-        """
-
-    /// Counts the changes of what the gate judges by.
-    private static let revision = """
-        CREATE TABLE revision (number bigint NOT NULL);
-        INSERT INTO revision VALUES (0);
-        """
-
-    /// The sealed digest of each authenticated table, and the summary of all.
-    private static let rowDigest = """
-        CREATE TABLE row_digest (name utf8 NOT NULL UNIQUE, value bytea NOT NULL);
-        """
-
-    /// The audit log.
-    private static let audit = """
-        CREATE TABLE audit (number bigint PRIMARY KEY, record utf8 NOT NULL, tag bytea NOT NULL);
         """
 
     /// They prevent mistakes by other programs; the chain of tags detects what is done on purpose.
@@ -78,37 +46,48 @@ extension PostgreSQLTables {
             FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
         """
 
-    /// How many requests of a release had which outcome on a day.
-    private static let meter = """
-        CREATE TABLE meter (
-            day bigint NOT NULL,
-            app utf8 NOT NULL,
-            key_id utf8 NOT NULL,
-            scheme utf8 NOT NULL,
-            outcome utf8 NOT NULL,
-            count bigint NOT NULL,
-            last_seen bigint NOT NULL,
-            PRIMARY KEY (day, app, key_id, scheme, outcome)
-        );
+    /// Deletes the tickets of a session with it, so that none remains for a session that is gone.
+    private static let forgottenSession = """
+        CREATE FUNCTION forget_upload_tickets() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            DELETE FROM upload_ticket WHERE session = OLD.id;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER upload_ticket_of_forgotten_session AFTER DELETE ON session
+            FOR EACH ROW EXECUTE FUNCTION forget_upload_tickets();
         """
 
-    /// Events for endpoints of webhooks, until they are delivered. A row counts to an account so that an
-    /// erasure finds it.
-    private static let webhookDelivery = """
-        CREATE TABLE webhook_delivery (
-            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            endpoint utf8 NOT NULL,
-            event utf8 NOT NULL,
-            account bigint,
-            created bigint NOT NULL,
-            due bigint NOT NULL,
-            attempts bigint NOT NULL,
-            given_up bigint,
-            failure utf8,
-            body bytea NOT NULL
-        );
-        CREATE INDEX webhook_delivery_due ON webhook_delivery (due) WHERE given_up IS NULL;
-        CREATE INDEX webhook_delivery_given_up ON webhook_delivery (given_up) WHERE given_up IS NOT NULL;
-        CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account);
+    /// Keeps the usage: counting it at each request would scan the table.
+    private static let usageTrigger = """
+        CREATE FUNCTION count_usage() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE
+            request idempotent_request := coalesce(NEW, OLD);
+            owners bytea[] := ARRAY[request.scope::bytea,
+                substr(request.scope, 1, position(' '::bytea in request.scope::bytea) - 1)];
+            had bigint := 0;
+            has bigint := 0;
+        BEGIN
+            IF request.network IS NOT NULL THEN owners := owners || request.network::bytea; END IF;
+            IF TG_OP <> 'INSERT' THEN
+                had := coalesce(octet_length(OLD.fields), 0) + coalesce(octet_length(OLD.body), 0);
+            END IF;
+            IF TG_OP <> 'DELETE' THEN
+                has := coalesce(octet_length(NEW.fields), 0) + coalesce(octet_length(NEW.body), 0);
+            END IF;
+            IF TG_OP = 'INSERT' THEN
+                INSERT INTO idempotent_use SELECT owner, 1, has FROM unnest(owners) AS owner
+                    ON CONFLICT (owner) DO UPDATE
+                    SET keys = idempotent_use.keys + 1, bytes = idempotent_use.bytes + excluded.bytes;
+            ELSIF TG_OP = 'UPDATE' THEN
+                UPDATE idempotent_use SET bytes = bytes + has - had WHERE owner = ANY (owners);
+            ELSE
+                UPDATE idempotent_use SET keys = keys - 1, bytes = bytes - had WHERE owner = ANY (owners);
+                DELETE FROM idempotent_use
+                    WHERE owner IN (request.scope, request.network) AND keys = 0;
+            END IF;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER idempotent_request_counted AFTER INSERT OR DELETE OR UPDATE OF fields, body
+            ON idempotent_request FOR EACH ROW EXECUTE FUNCTION count_usage();
         """
 }

@@ -1,0 +1,86 @@
+/// Accounts, and what is kept of each besides its sessions.
+extension SchemaDialect {
+    var accounts: [String] { [account, erasedName, knownDevice, accountCode, accountVerification] }
+
+    /// An account of an app. Its row stays after an erasure, without name and pseudonym, so that its number
+    /// is not used again.
+    private var account: String {
+        """
+        CREATE TABLE account (
+            number \(identity),
+            app \(text) NOT NULL REFERENCES app (name),
+            name \(text) NOT NULL,
+            user_id \(integer),
+            created \(integer) NOT NULL,
+            state \(text) NOT NULL,
+            credential \(bytes), sealed_record \(bytes),
+            rung \(text), sealed_legacy \(bytes),
+            reset_hash \(bytes), reset_until \(integer),
+            pseudonym \(bytes),
+            row_tag \(bytes),
+            UNIQUE (app, name),
+            CHECK ((credential IS NULL) = (sealed_record IS NULL)),
+            CHECK ((rung IS NULL) = (sealed_legacy IS NULL)),
+            CHECK (credential IS NULL OR rung IS NULL),
+            CHECK ((reset_hash IS NULL) = (reset_until IS NULL))
+        )\(rows);
+        CREATE INDEX account_of_app ON account (app\(byNumber));
+        CREATE UNIQUE INDEX account_user_id ON account (app, user_id) WHERE user_id IS NOT NULL;
+        CREATE UNIQUE INDEX account_pseudonym ON account (pseudonym) WHERE pseudonym IS NOT NULL;
+        """
+    }
+
+    /// The keyed tombstone of an erased account's name, which reserves the name.
+    private var erasedName: String {
+        """
+        CREATE TABLE erased_name (
+            app \(text) NOT NULL REFERENCES app (name),
+            tombstone \(bytes) NOT NULL,
+            row_tag \(bytes),
+            PRIMARY KEY (app, tombstone)
+        )\(rowsByKey);
+        """
+    }
+
+    /// A device that an account has signed in on, by the key that never leaves it.
+    private var knownDevice: String {
+        """
+        CREATE TABLE known_device (
+            account \(integer) NOT NULL REFERENCES account (number),
+            id \(bytes) NOT NULL, signing_key \(bytes) NOT NULL,
+            last_seen \(integer) NOT NULL,
+            class \(text) NOT NULL, name \(text) NOT NULL,
+            first_seen \(integer) NOT NULL,
+            row_tag \(bytes),
+            PRIMARY KEY (account, id)
+        )\(rowsByKey);
+        """
+    }
+
+    /// A one-time code of an account. The row has a tag of its own, outside the digests.
+    private var accountCode: String {
+        """
+        CREATE TABLE account_code (
+            account \(integer) NOT NULL,
+            purpose \(text) NOT NULL,
+            digest \(bytes) NOT NULL,
+            expires \(integer) NOT NULL,
+            tries \(integer) NOT NULL,
+            tag \(bytes) NOT NULL,
+            PRIMARY KEY (account, purpose)
+        )\(rowsByKey);
+        CREATE INDEX account_code_expires ON account_code (expires);
+        """
+    }
+
+    /// When an account was verified. The row has a tag of its own, outside the digests.
+    private var accountVerification: String {
+        """
+        CREATE TABLE account_verification (
+            account \(integer) PRIMARY KEY,
+            verified \(integer) NOT NULL,
+            tag \(bytes) NOT NULL
+        )\(rowsByKey);
+        """
+    }
+}

@@ -1,0 +1,78 @@
+/// The deployment's own values, its log and its counters.
+extension SchemaDialect {
+    var deployment: [String] { [meta, revision, rowDigest, audit, meter, webhookDelivery] }
+
+    /// The values of `MetaName`, one of which each new store has: the first byte of what is sealed.
+    private var meta: String {
+        """
+        CREATE TABLE meta (
+            name \(text) PRIMARY KEY,
+            value \(bytes) NOT NULL,
+            row_tag \(bytes)
+        )\(rowsByKey);
+        INSERT INTO meta (name, value) VALUES ('seal-slot', \(firstSlot));
+        """
+    }
+
+    /// Counts the changes of what the gate judges by, so that a server notices those of other processes.
+    private var revision: String {
+        """
+        CREATE TABLE revision (
+            number \(integer) NOT NULL
+        )\(rows);
+        INSERT INTO revision VALUES (0);
+        """
+    }
+
+    /// The sealed digest of each authenticated table, and the summary of all.
+    private var rowDigest: String {
+        """
+        CREATE TABLE row_digest (
+            name \(text) NOT NULL UNIQUE,
+            value \(bytes) NOT NULL
+        )\(rows);
+        """
+    }
+
+    /// The audit log, to which triggers of each kind of database only let records be added.
+    private var audit: String {
+        """
+        CREATE TABLE audit (
+            number \(integer) PRIMARY KEY,
+            record \(text) NOT NULL,
+            tag \(bytes) NOT NULL
+        )\(rows);
+        """
+    }
+
+    /// How many requests of a release had which outcome on a day.
+    private var meter: String {
+        """
+        CREATE TABLE meter (
+            day \(integer) NOT NULL,
+            app \(text) NOT NULL, key_id \(text) NOT NULL, scheme \(text) NOT NULL, outcome \(text) NOT NULL,
+            count \(integer) NOT NULL,
+            last_seen \(integer) NOT NULL,
+            PRIMARY KEY (day, app, key_id, scheme, outcome)
+        )\(rowsByKey);
+        """
+    }
+
+    /// Events for endpoints of webhooks, until they are delivered. A row counts to an account so that an
+    /// erasure finds it.
+    private var webhookDelivery: String {
+        """
+        CREATE TABLE webhook_delivery (
+            number \(lastingIdentity),
+            endpoint \(text) NOT NULL, event \(text) NOT NULL,
+            account \(integer),
+            created \(integer) NOT NULL, due \(integer) NOT NULL, attempts \(integer) NOT NULL,
+            given_up \(integer), failure \(text),
+            body \(bytes) NOT NULL
+        )\(rows);
+        CREATE INDEX webhook_delivery_due ON webhook_delivery (due) WHERE given_up IS NULL;
+        CREATE INDEX webhook_delivery_given_up ON webhook_delivery (given_up) WHERE given_up IS NOT NULL;
+        CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account);
+        """
+    }
+}
