@@ -30,8 +30,9 @@ enum SQLiteTables {
         return [
             """
             CREATE TRIGGER idempotent_request_begun AFTER INSERT ON idempotent_request BEGIN
-                INSERT INTO idempotent_use SELECT column1, 1, \(size("NEW"))
-                    FROM (VALUES (NEW.scope), (\(kind("NEW"))), (NEW.network)) WHERE column1 IS NOT NULL
+                INSERT INTO idempotent_use SELECT owner, 1, \(size("NEW")) FROM (
+                    SELECT NEW.scope AS owner UNION ALL SELECT \(kind("NEW")) UNION ALL SELECT NEW.network
+                ) WHERE owner IS NOT NULL
                 ON CONFLICT DO UPDATE SET keys = keys + 1, bytes = bytes + excluded.bytes;
             END
             """,
