@@ -20,7 +20,7 @@ import CountersignServer
 struct RollingTests {
     private let address: PostgreSQLAddress
     private let rows: RowAuthenticator
-    private let level = PostgreSQLLayout.current.level
+    private let level = StoreLayout.current.level
 
     init() throws {
         address = try #require(TestDatabases.shared).make()
@@ -50,8 +50,8 @@ struct RollingTests {
     @Test func anEarlierBuildGoesOn() throws {
         let running = opened(.current)
         _ = try running.apps()
-        let sealed = try #require(try PostgreSQLLayout.sealedRecord(in: other()))
-        #expect(rows.openSchemaRecord(sealed) == PostgreSQLLayout.current.record)
+        let sealed = try #require(try StoreLayout.sealedRecord(in: other()))
+        #expect(rows.openSchemaRecord(sealed) == StoreLayout.current.record)
         let step = SchemaPlan.Step(
             level: level + 1, name: "planted expansion", kind: .expanding(oldestLevel: level))
         #expect(
@@ -92,7 +92,7 @@ struct RollingTests {
         ])
     func isNotBelieved(_ row: (sql: String, text: String)) throws {
         // The record of the level before is authentic, and of another level.
-        let before = try #require(try PostgreSQLLayout.sealedRecord(in: other()))
+        let before = try #require(try StoreLayout.sealedRecord(in: other()))
         let running = opened(.current)
         _ = try running.apps()
         _ = try opened(LaterLayouts.expanded).prepare(consenting: .expanding, verifyingBy: rows)

@@ -24,11 +24,11 @@ struct SchemaTests {
             "LaterLayouts.expanded": LaterLayouts.expanded,
             "LaterLayouts.contracted": LaterLayouts.contracted,
         ]
-        let layout = (layouts[name] ?? .current).postgreSQL
+        let layout = layouts[name] ?? .current
         let address = try #require(TestDatabases.shared).make()
         let database = Database(try PostgreSQLConnection(to: address))
         try database.execute("CREATE SCHEMA countersign")
-        for migration in layout.migrations { try database.execute(migration.sql) }
+        for migration in layout.migrations { try database.execute(migration.postgreSQL) }
         let digests = try PostgreSQLSchema.digests(in: database)
         let others = digests.filter { layout.digests[$0.key] != $0.value }.sorted { $0.key < $1.key }
         let lines = others.map { "        \"\($0.key)\": \"\($0.value)\"," }

@@ -56,7 +56,7 @@ import Testing
             let names = try database.rows(
                 "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name <> 'audit' ORDER BY name"
             ) { $0.text(0) }
-            let copies = SQLiteLayout.current.connectionTriggers.compactMap {
+            let copies = StoreLayout.current.connectionTriggers.compactMap {
                 $0.split(separator: " ").dropFirst(3).first.map(String.init)
             }
             #expect(names == copies.sorted() && !names.isEmpty)

@@ -103,22 +103,22 @@ import Testing
     }
 
     /// The layout of a later build.
-    private static let later = SQLiteLayout.current.adding(
-        "ALTER TABLE session ADD COLUMN more INTEGER; CREATE TABLE more (number INTEGER NOT NULL) STRICT;",
-        named: "one more column")
+    private static let later = StoreLayout.current.adding("one more column", kind: .contracting) { _ in
+        "ALTER TABLE session ADD COLUMN more INTEGER; CREATE TABLE more (number INTEGER NOT NULL) STRICT;"
+    }
 
     @Test("a store is made by this build's layout, or by all migrations of a later one")
     func isMade() throws {
-        for layout in [SQLiteLayout.current, Self.later] {
+        for layout in [StoreLayout.current, Self.later] {
             try TaggedStore.make { path, _ in
                 let store = SQLStore(path: path, layout: layout)
                 #expect(try store.schemaPlan().pending.map(\.level) == Array(1...layout.level))
                 #expect(try store.schemaPlan().isBackedUp == false)
                 for _ in 0..<2 { try store.prepare() }
                 let database = try Database(path: path)
-                #expect(try SQLiteLayout.version(database) == layout.level)
+                #expect(try database.schemaLevel() == layout.level)
                 #expect(try SQLiteSchema.differences(from: layout, in: database) == [])
-                let other = layout == .current ? Self.later : SQLiteLayout.current
+                let other = layout == .current ? Self.later : StoreLayout.current
                 #expect(try SQLiteSchema.differences(from: other, in: database) != [])
                 #expect(try store.revision() == 0)
             }
@@ -132,7 +132,7 @@ import Testing
             store.close()
             let accounts = try Database(path: path).integer("SELECT count(*) FROM account")
             let later = SQLStore(path: path, rows: TaggedStore.rows, layout: Self.later)
-            let level = SQLiteLayout.current.level
+            let level = StoreLayout.current.level
             let plan = try later.schemaPlan()
             #expect(plan.level == level && plan.target == level + 1 && plan.isBackedUp)
             #expect(plan.pending.map(\.name) == ["one more column"] && plan.hindering.isEmpty)
@@ -146,7 +146,7 @@ import Testing
                 #expect(!FileManager.default.fileExists(atPath: backup + rest))
             }
             let copy = try Database(path: backup)
-            #expect(try SQLiteLayout.version(copy) == level)
+            #expect(try copy.schemaLevel() == level)
             #expect(try copy.integer("SELECT count(*) FROM account") == accounts)
             #expect(try copy.rows("PRAGMA integrity_check") { $0.text(0) } == ["ok"])
             // The next preparation has nothing to do.
@@ -189,7 +189,7 @@ import Testing
             let later = SQLStore(path: path, layout: Self.later)
             let fault = #expect(throws: OperationalError.self) { try later.prepare() }
             #expect(fault?.message.contains("session: the index mine was added") == true)
-            #expect(try SQLiteLayout.version(database) == SQLiteLayout.current.level)
+            #expect(try database.schemaLevel() == StoreLayout.current.level)
             #expect(try !database.hasTable("more"), "all of it is undone")
             try database.execute("DROP INDEX mine")
             try later.prepare()

@@ -39,7 +39,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appending(path: "backup").path
         let data = folder.appending(path: "data").path
-        let current = SQLiteLayout.current.level
+        let current = StoreLayout.current.level
         var keys = BackupKeys()
         keys.masterKey = (masterKey, "here")
         func refusal(at now: Int64) throws -> String? {

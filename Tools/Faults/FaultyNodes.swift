@@ -72,32 +72,22 @@ final class DeafNodeChannel: NodeChannel {
 /// upgrade. `SchemaTests` shows the digests when a migration has changed them.
 package enum LaterLayouts {
     /// One level more, whose migration changes a table that is in use.
-    package static let expanded = StoreLayout(
-        sqlite: .current.adding(
-            """
-            ALTER TABLE session ADD COLUMN planted INTEGER;
-            CREATE TABLE planted (number INTEGER NOT NULL) STRICT;
-            INSERT INTO planted VALUES (1);
-            """, named: "planted expansion"),
-        postgreSQL: .current.adding(
-            """
-            ALTER TABLE session ADD COLUMN planted bigint;
-            CREATE TABLE planted (number bigint NOT NULL);
-            INSERT INTO planted VALUES (1);
-            """,
-            named: "planted expansion", kind: .expanding(oldestLevel: PostgreSQLLayout.current.level),
-            digests: ["session": "ee1709a5d6ddffb2", "planted": "3f66fc188b35544b"]))
+    package static let expanded = StoreLayout.current.adding(
+        "planted expansion", kind: .expanding(oldestLevel: StoreLayout.current.level),
+        digests: ["session": "ee1709a5d6ddffb2", "planted": "3f66fc188b35544b"]
+    ) {
+        """
+        ALTER TABLE session ADD COLUMN planted \($0.integer);
+        CREATE TABLE planted (number \($0.integer) NOT NULL)\($0.rows);
+        INSERT INTO planted VALUES (1);
+        """
+    }
 
     /// Two levels more, of which the second takes away what the first kept for earlier builds.
-    package static let contracted = StoreLayout(
-        sqlite: expanded.sqlite.adding(
-            "ALTER TABLE planted ADD COLUMN more INTEGER; ALTER TABLE session DROP COLUMN planted;",
-            named: "planted contraction"),
-        postgreSQL: expanded.postgreSQL.adding(
-            "ALTER TABLE planted ADD COLUMN more bigint; ALTER TABLE session DROP COLUMN planted;",
-            named: "planted contraction", kind: .contracting,
-            digests: [
-                "session": PostgreSQLLayout.current.digest(of: "session"),
-                "planted": "346f40c102a6cef0",
-            ]))
+    package static let contracted = expanded.adding(
+        "planted contraction", kind: .contracting,
+        digests: [
+            "session": StoreLayout.current.digest(of: "session"), "planted": "346f40c102a6cef0",
+        ]
+    ) { "ALTER TABLE planted ADD COLUMN more \($0.integer); ALTER TABLE session DROP COLUMN planted;" }
 }

@@ -61,7 +61,7 @@ package struct DeploymentBackup {
             let contents = try BackupContents(
                 of: deployment.folder, database: place, including: options.hasMasterKey ? key : nil)
             let manifest = BackupManifest(
-                product: Product.version, made: now, level: SQLiteLayout.current.level, masterKey: key.idText,
+                product: Product.version, made: now, level: StoreLayout.current.level, masterKey: key.idText,
                 auditHead: head, tables: try StoreCopy.count(in: place, verifiedBy: deployment.rows),
                 files: contents.files, databaseBytes: contents.databaseBytes,
                 digest: try contents.digest())

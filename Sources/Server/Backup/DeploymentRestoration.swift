@@ -84,12 +84,12 @@ package struct DeploymentRestoration {
         }
         let (key, place, isGiven) = try masterKey(contained)
         try reader.requireProof(under: key, from: place)
-        guard manifest.level <= SQLiteLayout.current.level else {
+        guard manifest.level <= StoreLayout.current.level else {
             throw OperationalError(
                 .failed,
                 message:
                     "\(path): its store is of level \(manifest.level) of the schema, and this version of "
-                    + "level \(SQLiteLayout.current.level); expected version "
+                    + "level \(StoreLayout.current.level); expected version "
                     + "\(manifest.product) or a later one"
             )
         }

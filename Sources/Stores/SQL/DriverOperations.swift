@@ -4,11 +4,13 @@ import CountersignWire
 
 /// What the stores need besides statements, and each kind of database does in its own way.
 extension Database {
-    /// Whether the database has a layout of ours.
-    func isMade() throws(OperationalError) -> Bool {
+    /// The number of migrations that the database has; zero if it has no layout of ours.
+    func schemaLevel() throws(OperationalError) -> Int64 {
         switch driver {
-        case .sqlite: try SQLiteLayout.version(self) > 0
-        case .postgreSQL: try PostgreSQLLayout.version(self) > 0
+        case .sqlite: return max(0, try integer("PRAGMA user_version") ?? 0)
+        case .postgreSQL:
+            guard try hasTable("layout") else { return 0 }
+            return max(0, try integer("SELECT number FROM layout") ?? 0)
         }
     }
 
@@ -18,9 +20,15 @@ extension Database {
         case .sqlite(let connection): try SQLiteSchema.differences(from: connection.layout, in: self)
         case .postgreSQL(let connection):
             try PostgreSQLSchema.differences(
-                from: connection.layout.digests(
-                    at: PostgreSQLLayout.version(self), in: self, by: recorder.rows), in: self)
+                from: connection.layout.digests(at: schemaLevel(), in: self, by: recorder.rows), in: self)
         }
+    }
+
+    /// Throws the first of the differences.
+    func refuse(_ differences: [SchemaDifference]) throws(OperationalError) {
+        guard let first = differences.first else { return }
+        throw OperationalError(
+            .failed, message: "\(path): \(first.table): \(first.text). Undo it, or restore a backup")
     }
 
     /// Pages that were written to a file without SQLite do not replace those in memory; afterwards they are
@@ -36,4 +44,10 @@ extension Database {
         case .postgreSQL: try execute("REINDEX TABLE countersign.\(table.name)")
         }
     }
+}
+
+/// How the schema of a store differs from the one that its layout makes.
+struct SchemaDifference: Equatable {
+    let table: String
+    let text: String
 }

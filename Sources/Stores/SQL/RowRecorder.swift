@@ -51,7 +51,7 @@ final class RowRecorder {
     func start(by rows: RowAuthenticator?, on database: Database) throws(OperationalError) {
         guard try database.hasTable("row_digest") else {
             // Without digests, all rows would count as right.
-            guard try !database.isMade() else {
+            guard try database.schemaLevel() == 0 else {
                 throw OperationalError(
                     .failed,
                     message: "\(database.path): the table of row digests was removed; restore a backup")

@@ -21,7 +21,7 @@ package final class SQLStore: Store, @unchecked Sendable {
     /// ``authenticate(by:)``.
     package init(
         path: String, inspecting inspection: StoreInspection = .everyPage, rows: RowAuthenticator? = nil,
-        layout: SQLiteLayout = .current, interruptedBy drill: OutageDrill? = nil
+        layout: StoreLayout = .current, interruptedBy drill: OutageDrill? = nil
     ) {
         backing = .file(
             SQLiteFile(path: path, inspecting: inspection, rows: rows, layout: layout, interruptedBy: drill))
@@ -31,7 +31,7 @@ package final class SQLStore: Store, @unchecked Sendable {
     /// Names a PostgreSQL database; the first call connects, and ``prepare()`` makes the layout.
     init(
         _ address: PostgreSQLAddress, rows: RowAuthenticator?,
-        acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: PostgreSQLLayout = .current,
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: StoreLayout = .current,
         limitingStatementsTo milliseconds: Int = 5_000, interruptedBy drill: OutageDrill? = nil
     ) {
         backing = .server(

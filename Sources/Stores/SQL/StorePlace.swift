@@ -1,18 +1,5 @@
 import CountersignAuthority
 
-/// The schema that a build makes and expects, for each kind of store.
-package struct StoreLayout: Sendable, Equatable {
-    package var sqlite: SQLiteLayout
-    package var postgreSQL: PostgreSQLLayout
-
-    /// This build's.
-    package static let current = StoreLayout(sqlite: .current, postgreSQL: .current)
-
-    package init(sqlite: SQLiteLayout, postgreSQL: PostgreSQLLayout) {
-        (self.sqlite, self.postgreSQL) = (sqlite, postgreSQL)
-    }
-}
-
 /// Where a store is. All programs, benchmarks and tests get their stores from here.
 package enum StorePlace: Sendable, Equatable {
     /// An SQLite file.
@@ -30,10 +17,10 @@ package enum StorePlace: Sendable, Equatable {
         switch self {
         case .sqlite(let path):
             SQLStore(
-                path: path, inspecting: inspection, rows: rows, layout: layout.sqlite, interruptedBy: drill)
+                path: path, inspecting: inspection, rows: rows, layout: layout, interruptedBy: drill)
         case .postgreSQL(let address):
             SQLStore(
-                address, rows: rows, acknowledging: acknowledgement, layout: layout.postgreSQL,
+                address, rows: rows, acknowledging: acknowledgement, layout: layout,
                 limitingStatementsTo: milliseconds, interruptedBy: drill)
         }
     }
@@ -48,7 +35,7 @@ extension StorePlace {
         switch self {
         case .sqlite: nil
         case .postgreSQL(let address):
-            PostgreSQLNodeChannel(to: address, layout: layout.postgreSQL, interruptedBy: drill)
+            PostgreSQLNodeChannel(to: address, layout: layout, interruptedBy: drill)
         }
     }
 
@@ -61,7 +48,7 @@ extension StorePlace {
         switch self {
         case .sqlite: nil
         case .postgreSQL(let address):
-            PostgreSQLLogins(address, rows: rows, layout: layout.postgreSQL, interruptedBy: drill)
+            PostgreSQLLogins(address, rows: rows, layout: layout, interruptedBy: drill)
         }
     }
 }

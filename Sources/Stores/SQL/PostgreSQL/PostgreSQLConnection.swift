@@ -76,12 +76,12 @@ final class PostgreSQLConnection {
     /// Whether the last error was that a lock was not free in time.
     private(set) var wasContended = false
     /// The schema of this build.
-    let layout: PostgreSQLLayout
+    let layout: StoreLayout
     /// The level of the database's schema when this connection last verified it.
     var verifiedLevel: Int64?
 
     init(
-        to address: PostgreSQLAddress, patience: Patience = Patience(), layout: PostgreSQLLayout = .current
+        to address: PostgreSQLAddress, patience: Patience = Patience(), layout: StoreLayout = .current
     ) throws(OperationalError) {
         self.layout = layout
         library = try PostgreSQLLibrary.load()

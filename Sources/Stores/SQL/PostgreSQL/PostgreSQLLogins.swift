@@ -7,7 +7,7 @@ final class PostgreSQLLogins: SharedLoginStore {
     private let server: PostgreSQLServer
 
     init(
-        _ address: PostgreSQLAddress, rows: RowAuthenticator?, layout: PostgreSQLLayout = .current,
+        _ address: PostgreSQLAddress, rows: RowAuthenticator?, layout: StoreLayout = .current,
         interruptedBy drill: OutageDrill? = nil
     ) {
         server = PostgreSQLServer(address, rows: rows, layout: layout, interruptedBy: drill)

@@ -6,7 +6,7 @@ import Glibc
 /// as long as its statements take, and does not wait longer than ``lockMilliseconds`` for a table, so that
 /// readers behind it do not wait longer, either.
 struct PostgreSQLMigrator {
-    let layout: PostgreSQLLayout
+    let layout: StoreLayout
     /// Seals the record of the level; nil while a new deployment has no key.
     let rows: RowAuthenticator?
     let consent: MigrationConsent
@@ -44,12 +44,14 @@ struct PostgreSQLMigrator {
             SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = \(PostgreSQLMigrator.lockMilliseconds);
             SELECT pg_advisory_xact_lock(4850253)
             """)
-        let level = try PostgreSQLLayout.version(database)
+        let level = try database.schemaLevel()
         guard level < layout.level else { return SchemaOutcome() }
         let pending = layout.pending(after: level)
         if level > 0 { try begin(at: level, in: database) }
-        for migration in layout.migrations.dropFirst(Int(level)) { try database.execute(migration.sql) }
-        try PostgreSQLSchema.require(layout.digests, in: database)
+        for migration in layout.migrations.dropFirst(Int(level)) {
+            try database.execute(migration.postgreSQL)
+        }
+        try database.refuse(try PostgreSQLSchema.differences(from: layout.digests, in: database))
         // A record of an earlier level would not be of this one.
         try database.run(
             "UPDATE layout SET number = ?, record = ?", binding: .integer(layout.level),

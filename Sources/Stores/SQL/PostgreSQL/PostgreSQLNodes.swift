@@ -99,7 +99,7 @@ enum NodeRows {
 /// A node's connection: it listens to the notifications of the changes.
 final class PostgreSQLNodeChannel: NodeChannel {
     private let address: PostgreSQLAddress
-    private let layout: PostgreSQLLayout
+    private let layout: StoreLayout
     private var database: Database?
     private var renewals = 0
 
@@ -109,7 +109,7 @@ final class PostgreSQLNodeChannel: NodeChannel {
     private let drill: OutageDrill?
 
     init(
-        to address: PostgreSQLAddress, layout: PostgreSQLLayout = .current,
+        to address: PostgreSQLAddress, layout: StoreLayout = .current,
         interruptedBy drill: OutageDrill? = nil
     ) {
         (self.address, self.layout, self.drill) = (address, layout, drill)

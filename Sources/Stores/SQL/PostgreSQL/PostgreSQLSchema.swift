@@ -97,16 +97,7 @@ enum PostgreSQLSchema {
             guard found[name] != digest else { return nil }
             let what = found[name] == nil ? "missing" : "other than the migrations make them"
             let parts = name == functions ? "the functions" : "the columns, indices, constraints or triggers"
-            let text = "\(parts) are \(what)"
-            return SchemaDifference(table: name, text: text)
+            return SchemaDifference(table: name, text: "\(parts) are \(what)")
         }
-    }
-
-    /// Throws if a database has another schema than is expected.
-    static func require(_ expected: [String: String], in database: Database) throws(OperationalError) {
-        guard let first = try differences(from: expected, in: database).first else { return }
-        throw OperationalError(
-            .failed,
-            message: "\(database.path): \(first.table): \(first.text). Undo it, or restore a backup")
     }
 }

@@ -27,13 +27,13 @@ final class PostgreSQLServer: Sendable {
     }
 
     private let address: PostgreSQLAddress
-    private let layout: PostgreSQLLayout
+    private let layout: StoreLayout
     private let patience: PostgreSQLConnection.Patience
     private let drill: OutageDrill?
     private let state: Monitor<State>
 
     init(
-        _ address: PostgreSQLAddress, rows: RowAuthenticator?, layout: PostgreSQLLayout = .current,
+        _ address: PostgreSQLAddress, rows: RowAuthenticator?, layout: StoreLayout = .current,
         limitingStatementsTo milliseconds: Int = 5_000, interruptedBy drill: OutageDrill? = nil
     ) {
         (self.address, self.layout, self.drill) = (address, layout, drill)
@@ -74,7 +74,7 @@ final class PostgreSQLServer: Sendable {
         return try use { (database) throws(OperationalError) in
             guard case .postgreSQL(let connection) = database.driver else { return SchemaOutcome() }
             let rows = state.with { $0.rows }
-            let level = try PostgreSQLLayout.version(database)
+            let level = try database.schemaLevel()
             // A connection with `rows` has verified a later level; without, nothing can.
             if level > layout.level { try layout.verify(level, in: database, by: rows) }
             let migrator = PostgreSQLMigrator(layout: layout, rows: rows, consent: consent)
@@ -88,11 +88,8 @@ final class PostgreSQLServer: Sendable {
 
     /// Leaves the record of this build's level, for builds of earlier levels, if the level has none: a new
     /// deployment has no key while its schema is made.
-    private func recordLevel(
-        of database: Database, by rows: RowAuthenticator
-    ) throws(OperationalError) {
-        guard try PostgreSQLLayout.version(database) == layout.level,
-            try PostgreSQLLayout.sealedRecord(in: database) == nil
+    private func recordLevel(of database: Database, by rows: RowAuthenticator) throws(OperationalError) {
+        guard try database.schemaLevel() == layout.level, try StoreLayout.sealedRecord(in: database) == nil
         else { return }
         _ = try database.transaction { () throws(OperationalError) in
             try database.run(
@@ -109,8 +106,7 @@ final class PostgreSQLServer: Sendable {
     func verifySchema() throws(OperationalError) {
         adopt(nil)
         try use { (database) throws(OperationalError) in
-            try layout.verify(
-                PostgreSQLLayout.version(database), in: database, by: state.with { $0.rows })
+            try layout.verify(database.schemaLevel(), in: database, by: state.with { $0.rows })
         }
     }
 
@@ -143,7 +139,7 @@ final class PostgreSQLServer: Sendable {
 
     private func isMade(_ database: Database) throws(OperationalError) -> Bool {
         if state.with({ $0.isMade }) { return true }
-        guard try PostgreSQLLayout.version(database) > 0 else { return false }
+        guard try database.schemaLevel() > 0 else { return false }
         state.with { $0.isMade = true }
         return true
     }
@@ -215,7 +211,7 @@ final class PostgreSQLServer: Sendable {
         guard case .postgreSQL(let connection) = database.driver, !database.recorder.hasTriggers,
             try database.hasTable("layout")
         else { return }
-        let level = try PostgreSQLLayout.version(database)
+        let level = try database.schemaLevel()
         if level == layout.level || (level > layout.level && rows != nil) {
             try layout.verify(level, in: database, by: rows)
             connection.verifiedLevel = level

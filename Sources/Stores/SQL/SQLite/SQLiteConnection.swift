@@ -8,7 +8,7 @@ final class SQLiteConnection {
     let statements: StatementCache
     let path: String
     /// The schema of this build.
-    let layout: SQLiteLayout
+    let layout: StoreLayout
 
     /// What a connection may do with its file.
     enum Access {
@@ -25,7 +25,7 @@ final class SQLiteConnection {
 
     /// Opens a file that exists.
     init(
-        path: String, access: Access = .readingAndWriting, layout: SQLiteLayout = .current
+        path: String, access: Access = .readingAndWriting, layout: StoreLayout = .current
     ) throws(OperationalError) {
         var handle: OpaquePointer?
         let flags = access.flag | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE

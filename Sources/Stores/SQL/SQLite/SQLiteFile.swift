@@ -8,7 +8,7 @@ import Glibc
 /// under the lock.
 final class SQLiteFile: @unchecked Sendable {
     private let path: String
-    private let layout: SQLiteLayout
+    private let layout: StoreLayout
     private let inspection: StoreInspection
     /// Nil until ``authenticate(by:)``.
     private var rows: RowAuthenticator?
@@ -24,7 +24,7 @@ final class SQLiteFile: @unchecked Sendable {
 
     init(
         path: String, inspecting inspection: StoreInspection, rows: RowAuthenticator?,
-        layout: SQLiteLayout = .current, interruptedBy drill: OutageDrill? = nil
+        layout: StoreLayout = .current, interruptedBy drill: OutageDrill? = nil
     ) {
         (self.path, self.layout) = (path, layout)
         self.drill = drill
@@ -47,7 +47,7 @@ final class SQLiteFile: @unchecked Sendable {
             guard let database = try existing() else { throw SQLiteResultCode.damaged(path) }
             isPrepared = true
             mayCheckpoint()
-            guard try SQLiteLayout.version(database) != layout.level else { return SchemaOutcome() }
+            guard try database.schemaLevel() != layout.level else { return SchemaOutcome() }
             try requireSound()
             let outcome = try layout.migrate(database)
             try database.recorder.start(by: rows, on: database)
@@ -57,13 +57,7 @@ final class SQLiteFile: @unchecked Sendable {
 
     func schemaPlan() throws(OperationalError) -> SchemaPlan {
         try lock.write { () throws(OperationalError) in
-            let level = try existing().map { (file) throws(OperationalError) in
-                try SQLiteLayout.version(file)
-            }
-            let pending = layout.pending(after: level ?? 0)
-            return SchemaPlan(
-                level: level ?? 0, target: layout.level, pending: pending,
-                isBackedUp: level ?? 0 > 0 && !pending.isEmpty)
+            try layout.filePlan(at: existing()?.schemaLevel() ?? 0)
         }
     }
 
@@ -86,7 +80,7 @@ final class SQLiteFile: @unchecked Sendable {
             // Within the same transaction: each transaction acquires and releases file locks by system
             // calls.
             return try database.readTransaction { () throws(OperationalError) in
-                if !isMade { isMade = try SQLiteLayout.version(database) > 0 }
+                if !isMade { isMade = try database.schemaLevel() > 0 }
                 return isMade ? try body(database) : empty
             }
         }
@@ -167,18 +161,20 @@ final class SQLiteFile: @unchecked Sendable {
     private func check(_ database: Database) throws(OperationalError) {
         let application = try database.integer("PRAGMA application_id")
         let tables = try database.integer("SELECT count(*) FROM sqlite_schema") ?? 0
-        guard application == SQLiteLayout.applicationID || tables == 0 else {
+        guard application == StoreLayout.applicationID || tables == 0 else {
             throw OperationalError(
                 .unreachable,
                 message: "\(database.path): a database of another program; expected one of countersign's")
         }
-        let level = try SQLiteLayout.version(database)
+        let level = try database.schemaLevel()
         guard level <= layout.level else {
             throw OperationalError(
                 .unreachable,
                 message: "\(database.path): made by a newer countersign; expected this version's or older")
         }
-        if level == layout.level { try SQLiteSchema.require(layout, in: database) }
+        if level == layout.level {
+            try database.refuse(try SQLiteSchema.differences(from: layout, in: database))
+        }
         switch inspection {
         case .everyPage: try database.requireSoundPages()
         case .concurrent(let check): try check.begin(beside: database)

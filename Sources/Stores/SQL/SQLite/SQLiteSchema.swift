@@ -1,11 +1,5 @@
 import CountersignWire
 
-/// How the schema of a store differs from the one that its layout makes.
-struct SchemaDifference: Equatable {
-    let table: String
-    let text: String
-}
-
 /// The tables and indices that the migrations make, compared with those of a file.
 ///
 /// The schema is data of the file: a constraint with `ON CONFLICT IGNORE` turns a change into nothing,
@@ -19,57 +13,46 @@ enum SQLiteSchema {
         let sql: String
     }
 
-    /// The entries by name, and the names of each table's indices.
-    private struct Catalogue {
+    private struct Catalog {
         var entries: [String: Entry] = [:]
+        /// The names of each table's indices, as SQLite maintains them, whatever the entries call their
+        /// table.
         var indices: [String: Set<String>] = [:]
 
         init(of database: Database) throws(OperationalError) {
-            let entries = try database.rows(
+            _ = try database.rows(
                 "SELECT name, type, tbl_name, sql FROM sqlite_schema WHERE type IN ('table', 'index')"
             ) {
-                ($0.text(0), Entry(type: $0.text(1), table: $0.text(2), sql: $0.isNull(3) ? "" : $0.text(3)))
+                entries[$0.text(0)] = Entry(
+                    type: $0.text(1), table: $0.text(2), sql: $0.isNull(3) ? "" : $0.text(3))
             }
-            for (name, entry) in entries { self.entries[name] = entry }
-        }
-
-        /// The indices that SQLite maintains, whatever the entries call their table.
-        mutating func readIndices(of tables: [String], in database: Database) throws(OperationalError) {
-            for table in tables {
-                indices[table] = Set(
-                    try database.rows("SELECT name FROM pragma_index_list(?)", binding: .text(table)) {
+            for (name, entry) in entries where entry.type == "table" {
+                indices[name] = Set(
+                    try database.rows("SELECT name FROM pragma_index_list(?)", binding: .text(name)) {
                         $0.text(0)
                     })
             }
         }
+
+        /// What the migrations make of an empty file.
+        init(madeBy layout: StoreLayout) throws(OperationalError) {
+            let database = try Database(path: ":memory:")
+            try layout.make(in: database)
+            try self.init(of: database)
+        }
     }
 
     /// That of this build's layout; nil if its migrations cannot be run.
-    private static let current = try? catalogue(of: .current)
-
-    /// What the migrations make of an empty file.
-    private static func catalogue(of layout: SQLiteLayout) throws(OperationalError) -> Catalogue {
-        let database = try Database(path: ":memory:")
-        try layout.make(in: database)
-        var catalogue = try Catalogue(of: database)
-        try catalogue.readIndices(of: tables(of: catalogue), in: database)
-        return catalogue
-    }
-
-    private static func tables(of catalogue: Catalogue) -> [String] {
-        catalogue.entries.filter { $0.value.type == "table" }.keys.sorted()
-    }
+    private static let current = try? Catalog(madeBy: .current)
 
     /// The differences of a file with all migrations of `layout`, in the order of the tables' names.
     static func differences(
-        from layout: SQLiteLayout, in database: Database
+        from layout: StoreLayout, in database: Database
     ) throws(OperationalError) -> [SchemaDifference] {
-        guard let expected = layout == .current ? current : try catalogue(of: layout) else {
+        guard let expected = layout == .current ? current : try Catalog(madeBy: layout) else {
             throw OperationalError(.failed, message: "SQLite: cannot build the schema in memory")
         }
-        let tables = tables(of: expected)
-        var found = try Catalogue(of: database)
-        try found.readIndices(of: tables, in: database)
+        let found = try Catalog(of: database)
         var differences: [SchemaDifference] = []
         for (name, entry) in expected.entries.sorted(by: { $0.key < $1.key }) {
             let actual = found.entries[name]
@@ -78,21 +61,13 @@ enum SQLiteSchema {
             differences.append(
                 SchemaDifference(table: entry.table, text: "the \(entry.type) \(name) \(fault)"))
         }
-        for table in tables {
-            for name in (found.indices[table] ?? []).subtracting(expected.indices[table] ?? []).sorted() {
+        for (table, names) in expected.indices.sorted(by: { $0.key < $1.key }) {
+            for name in (found.indices[table] ?? []).subtracting(names).sorted() {
                 differences.append(
                     SchemaDifference(
                         table: table, text: "the index \(name) was added: drop it if it is yours"))
             }
         }
         return differences
-    }
-
-    /// Throws if a file with all migrations of `layout` has other tables or indices than they make.
-    static func require(_ layout: SQLiteLayout, in database: Database) throws(OperationalError) {
-        guard let first = try differences(from: layout, in: database).first else { return }
-        throw OperationalError(
-            .failed,
-            message: "\(database.path): \(first.table): \(first.text). Undo it, or restore a backup")
     }
 }

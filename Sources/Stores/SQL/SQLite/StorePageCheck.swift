@@ -98,7 +98,7 @@ extension Database {
 
     /// Whether the file has all migrations and a write-ahead log, so that opening it writes nothing.
     fileprivate func canBeReadUnchanged() throws(OperationalError) -> Bool {
-        guard try SQLiteLayout.version(self) == sqlite?.layout.level else { return false }
+        guard try schemaLevel() == sqlite?.layout.level else { return false }
         return try rows("PRAGMA journal_mode") { $0.text(0) } == ["wal"]
     }
 }

@@ -1,10 +1,10 @@
 /// What each kind of database writes differently in the definition of a table that both have. The files
 /// beside this one define these tables by subject; `SQLiteTables` and `PostgreSQLTables` add what one kind
 /// alone has.
-struct SchemaDialect: Sendable {
-    let integer: String
-    let text: String
-    let bytes: String
+package struct SchemaDialect: Sendable {
+    package let integer: String
+    package let text: String
+    package let bytes: String
     /// A primary key that the database assigns.
     let identity: String
     /// The same, and the number of a deleted row is not assigned again.
@@ -18,7 +18,7 @@ struct SchemaDialect: Sendable {
 
     // MARK: The ends of tables
 
-    let rows: String
+    package let rows: String
     /// The rows are stored in the primary key, where the database can.
     let rowsByKey: String
     /// One row that often changes in place.

@@ -1,15 +1,11 @@
-import CountersignAuthority
-
 /// The schema of a database: the tables of ``SchemaDialect``, and what PostgreSQL alone has, partly in the
 /// files beside this one: the tables that several nodes need, functions and triggers.
 enum PostgreSQLTables {
-    /// The schema of a new database. Functions and triggers come after the tables that they name.
-    static let base = PostgreSQLMigration(
-        name: "base schema", kind: .contracting,
-        sql: [
-            [types, layout, writing], SchemaDialect.postgreSQL.tables, nodes, logins,
-            [auditTriggers, forgottenSession, usageTrigger], nodeTriggers, sealingTriggers, handOverTriggers,
-        ].joined().joined(separator: "\n"))
+    /// Functions and triggers come after the tables that they name.
+    static let base = [
+        [types, layout, writing], SchemaDialect.postgreSQL.tables, nodes, logins,
+        [auditTriggers, forgottenSession, usageTrigger], nodeTriggers, sealingTriggers, handOverTriggers,
+    ].joined().joined(separator: "\n")
 
     /// The statements are SQLite's, where `max` of two values is a function and no aggregate.
     private static let types = """
@@ -19,7 +15,7 @@ enum PostgreSQLTables {
             AS 'SELECT greatest($1, $2)';
         """
 
-    /// The level of the schema, and what the level's build says of it, sealed (``PostgreSQLLayout``).
+    /// The level of the schema, and what the level's build says of it, sealed (``StoreLayout``).
     private static let layout = """
         CREATE TABLE layout (number bigint NOT NULL, record bytea);
         INSERT INTO layout VALUES (0);

@@ -1,9 +1,9 @@
 /// The schema of a file: the tables of ``SchemaDialect``, and SQLite's triggers.
 enum SQLiteTables {
-    /// The schema of a new file.
-    static let base = SQLiteMigration(
-        name: "base schema", sql: (SchemaDialect.sqlite.tables + [auditTriggers]).joined(separator: "\n"),
-        triggers: [forgottenSession] + usageTriggers + sealingTriggers)
+    /// Tables, indices, first rows, and the triggers that only keep other programs from mistakes.
+    static let base = (SchemaDialect.sqlite.tables + [auditTriggers]).joined(separator: "\n")
+
+    static let triggers = [forgottenSession] + usageTriggers + sealingTriggers
 
     /// They prevent accidental changes; the chain of tags detects deliberate ones.
     private static let auditTriggers = """
