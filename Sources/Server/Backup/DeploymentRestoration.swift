@@ -87,11 +87,9 @@ package struct DeploymentRestoration {
         guard manifest.level <= StoreLayout.current.level else {
             throw OperationalError(
                 .failed,
-                message:
-                    "\(path): its store is of level \(manifest.level) of the schema, and this version of "
-                    + "level \(StoreLayout.current.level); expected version "
-                    + "\(manifest.product) or a later one"
-            )
+                message: "\(path): its store is of level \(manifest.level) of the schema, and this version "
+                    + "of level \(StoreLayout.current.level); expected version \(manifest.product) or a "
+                    + "later one")
         }
         // The floor under which signatures are refused would lie before some that were used.
         guard manifest.made <= now else {

@@ -11,7 +11,7 @@ struct SchemaMigration: Sendable, Equatable {
     let postgreSQL: String
 }
 
-/// The schema that a build makes and expects: its migrations, and the digests of PostgreSQL's catalog after
+/// The schema that a build makes and expects: its migrations, and the digests of PostgreSQL's catalogue after
 /// them. Each migration runs once, in order, in one transaction with the count of applied migrations. A
 /// migration that has been released is never edited.
 ///
@@ -30,7 +30,7 @@ package struct StoreLayout: Sendable, Equatable {
         ], digests: PostgreSQLSchema.expected)
 
     /// The layout of a later build, which has one migration more. `digests` are those of the parts of
-    /// PostgreSQL's catalog that the migration changes; nil for one that it removes.
+    /// PostgreSQL's catalogue that the migration changes; nil for one that it removes.
     package func adding(
         _ name: String, kind: SchemaMigrationKind, digests changed: [String: String?] = [:],
         sql: (SchemaDialect) -> String

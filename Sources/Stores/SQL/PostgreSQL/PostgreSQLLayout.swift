@@ -25,9 +25,7 @@ extension StoreLayout {
 
     /// Throws unless this build can use the schema of a database whose level is `level`, and the catalogue is
     /// as its migrations make it.
-    func verify(
-        _ level: Int64, in database: Database, by rows: RowAuthenticator?
-    ) throws(OperationalError) {
+    func verify(_ level: Int64, in database: Database, by rows: RowAuthenticator?) throws(OperationalError) {
         let expected = try digests(at: level, in: database, by: rows)
         try database.refuse(try PostgreSQLSchema.differences(from: expected, in: database))
     }

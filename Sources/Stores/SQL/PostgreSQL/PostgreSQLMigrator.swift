@@ -48,9 +48,7 @@ struct PostgreSQLMigrator {
         guard level < layout.level else { return SchemaOutcome() }
         let pending = layout.pending(after: level)
         if level > 0 { try begin(at: level, in: database) }
-        for migration in layout.migrations.dropFirst(Int(level)) {
-            try database.execute(migration.postgreSQL)
-        }
+        for step in layout.migrations.dropFirst(Int(level)) { try database.execute(step.postgreSQL) }
         try database.refuse(try PostgreSQLSchema.differences(from: layout.digests, in: database))
         // A record of an earlier level would not be of this one.
         try database.run(

@@ -172,9 +172,7 @@ final class SQLiteFile: @unchecked Sendable {
                 .unreachable,
                 message: "\(database.path): made by a newer countersign; expected this version's or older")
         }
-        if level == layout.level {
-            try database.refuse(try SQLiteSchema.differences(from: layout, in: database))
-        }
+        if level == layout.level { try database.refuse(try database.schemaDifferences()) }
         switch inspection {
         case .everyPage: try database.requireSoundPages()
         case .concurrent(let check): try check.begin(beside: database)

@@ -40,7 +40,7 @@ extension StoreLayout {
                 outcome.backup = try SQLiteBackup.make(of: database.path, level: plan.level)
             }
             try make(after: plan.level, in: database)
-            try database.refuse(try SQLiteSchema.differences(from: self, in: database))
+            try database.refuse(try database.schemaDifferences())
             try database.execute("PRAGMA application_id = \(StoreLayout.applicationID)")
             try database.execute("PRAGMA user_version = \(max(level, plan.level))")
             return outcome

@@ -13,7 +13,7 @@ enum SQLiteSchema {
         let sql: String
     }
 
-    private struct Catalog {
+    private struct Catalogue {
         var entries: [String: Entry] = [:]
         /// The names of each table's indices, as SQLite maintains them, whatever the entries call their
         /// table.
@@ -43,16 +43,16 @@ enum SQLiteSchema {
     }
 
     /// That of this build's layout; nil if its migrations cannot be run.
-    private static let current = try? Catalog(madeBy: .current)
+    private static let current = try? Catalogue(madeBy: .current)
 
     /// The differences of a file with all migrations of `layout`, in the order of the tables' names.
     static func differences(
         from layout: StoreLayout, in database: Database
     ) throws(OperationalError) -> [SchemaDifference] {
-        guard let expected = layout == .current ? current : try Catalog(madeBy: layout) else {
+        guard let expected = layout == .current ? current : try Catalogue(madeBy: layout) else {
             throw OperationalError(.failed, message: "SQLite: cannot build the schema in memory")
         }
-        let found = try Catalog(of: database)
+        let found = try Catalogue(of: database)
         var differences: [SchemaDifference] = []
         for (name, entry) in expected.entries.sorted(by: { $0.key < $1.key }) {
             let actual = found.entries[name]
