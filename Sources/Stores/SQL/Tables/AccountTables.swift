@@ -1,11 +1,9 @@
 /// Accounts, and what is kept of each besides its sessions.
 extension SchemaDialect {
-    var accounts: [String] { [account, erasedName, knownDevice, accountCode, accountVerification] }
-
-    /// An account of an app. Its row stays after an erasure, without name and pseudonym, so that its number
-    /// is not used again.
-    private var account: String {
+    var accounts: String {
         """
+        -- An account of an app. Its row stays after an erasure, without name and pseudonym, so that its
+        -- number is not used again.
         CREATE TABLE account (
             number \(identity),
             app \(text) NOT NULL REFERENCES app (name),
@@ -27,24 +25,16 @@ extension SchemaDialect {
         CREATE INDEX account_of_app ON account (app\(byNumber));
         CREATE UNIQUE INDEX account_user_id ON account (app, user_id) WHERE user_id IS NOT NULL;
         CREATE UNIQUE INDEX account_pseudonym ON account (pseudonym) WHERE pseudonym IS NOT NULL;
-        """
-    }
 
-    /// The keyed tombstone of an erased account's name, which reserves the name.
-    private var erasedName: String {
-        """
+        -- The keyed tombstone of an erased account's name, which reserves the name.
         CREATE TABLE erased_name (
             app \(text) NOT NULL REFERENCES app (name),
             tombstone \(bytes) NOT NULL,
             row_tag \(bytes),
             PRIMARY KEY (app, tombstone)
         )\(rowsByKey);
-        """
-    }
 
-    /// A device that an account has signed in on, by the key that never leaves it.
-    private var knownDevice: String {
-        """
+        -- A device that an account has signed in on, by the key that never leaves it.
         CREATE TABLE known_device (
             account \(integer) NOT NULL REFERENCES account (number),
             id \(bytes) NOT NULL, signing_key \(bytes) NOT NULL,
@@ -54,12 +44,8 @@ extension SchemaDialect {
             row_tag \(bytes),
             PRIMARY KEY (account, id)
         )\(rowsByKey);
-        """
-    }
 
-    /// A one-time code of an account. The row has a tag of its own, outside the digests.
-    private var accountCode: String {
-        """
+        -- A one-time code of an account. The row has a tag of its own, outside the digests.
         CREATE TABLE account_code (
             account \(integer) NOT NULL,
             purpose \(text) NOT NULL,
@@ -70,12 +56,8 @@ extension SchemaDialect {
             PRIMARY KEY (account, purpose)
         )\(rowsByKey);
         CREATE INDEX account_code_expires ON account_code (expires);
-        """
-    }
 
-    /// When an account was verified. The row has a tag of its own, outside the digests.
-    private var accountVerification: String {
-        """
+        -- When an account was verified. The row has a tag of its own, outside the digests.
         CREATE TABLE account_verification (
             account \(integer) PRIMARY KEY,
             verified \(integer) NOT NULL,

@@ -1,21 +1,15 @@
 /// Apps, their releases, and the settings of both.
 extension SchemaDialect {
-    var apps: [String] { [app, appSetting, release, releaseSetting, releaseRollout] }
-
-    /// An app, whose name the other tables refer to.
-    private var app: String {
+    var apps: String {
         """
+        -- An app, whose name the other tables refer to.
         CREATE TABLE app (
             name \(text) PRIMARY KEY,
             created \(integer) NOT NULL,
             row_tag \(bytes)
         )\(rowsByKey);
-        """
-    }
 
-    /// A key of an app's policy that has another value than the default; secrets are sealed.
-    private var appSetting: String {
-        """
+        -- A key of an app's policy that has another value than the default; secrets are sealed.
         CREATE TABLE app_setting (
             app \(text) NOT NULL REFERENCES app (name),
             name \(text) NOT NULL,
@@ -25,13 +19,9 @@ extension SchemaDialect {
             PRIMARY KEY (app, name),
             CHECK ((text IS NULL) <> (sealed IS NULL))
         )\(rowsByKey);
-        """
-    }
 
-    /// A version of an app on a platform, with its key, the key's successor, and the stages of its
-    /// retirement.
-    private var release: String {
-        """
+        -- A version of an app on a platform, with its key, the key's successor, and the stages of its
+        -- retirement.
         CREATE TABLE release (
             number \(identity),
             key_id \(text) NOT NULL UNIQUE,
@@ -46,12 +36,8 @@ extension SchemaDialect {
             UNIQUE (app, platform, version, scheme),
             CHECK ((retired_at IS NULL) = (update_url IS NULL))
         )\(rows);
-        """
-    }
 
-    /// A policy key that a release overrides.
-    private var releaseSetting: String {
-        """
+        -- A policy key that a release overrides.
         CREATE TABLE release_setting (
             key_id \(text) NOT NULL REFERENCES release (key_id),
             name \(text) NOT NULL,
@@ -59,12 +45,8 @@ extension SchemaDialect {
             row_tag \(bytes),
             PRIMARY KEY (key_id, name)
         )\(rowsByKey);
-        """
-    }
 
-    /// From when on a release's retirement applies to which share of its devices.
-    private var releaseRollout: String {
-        """
+        -- From when on a release's retirement applies to which share of its devices.
         CREATE TABLE release_rollout (
             key_id \(text) NOT NULL REFERENCES release (key_id),
             since \(integer) NOT NULL,

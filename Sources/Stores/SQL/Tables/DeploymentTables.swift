@@ -1,53 +1,26 @@
 /// The deployment's own values, its log and its counters.
 extension SchemaDialect {
-    var deployment: [String] { [meta, revision, rowDigest, audit, meter, webhookDelivery] }
-
-    /// The values of `MetaName`, one of which each new store has: the first byte of what is sealed.
-    private var meta: String {
+    var deployment: String {
         """
-        CREATE TABLE meta (
-            name \(text) PRIMARY KEY,
-            value \(bytes) NOT NULL,
-            row_tag \(bytes)
-        )\(rowsByKey);
+        -- The values of `MetaName`, one of which each new store has: the first byte of what is sealed.
+        CREATE TABLE meta (name \(text) PRIMARY KEY, value \(bytes) NOT NULL, row_tag \(bytes))\(rowsByKey);
         INSERT INTO meta (name, value) VALUES ('seal-slot', \(firstSlot));
-        """
-    }
 
-    /// Counts the changes of what the gate judges by, so that a server notices those of other processes.
-    private var revision: String {
-        """
-        CREATE TABLE revision (
-            number \(integer) NOT NULL
-        )\(rows);
+        -- Counts the changes of what the gate judges by, so that a server notices those of other processes.
+        CREATE TABLE revision (number \(integer) NOT NULL)\(rows);
         INSERT INTO revision VALUES (0);
-        """
-    }
 
-    /// The sealed digest of each authenticated table, and the summary of all.
-    private var rowDigest: String {
-        """
-        CREATE TABLE row_digest (
-            name \(text) NOT NULL UNIQUE,
-            value \(bytes) NOT NULL
-        )\(rows);
-        """
-    }
+        -- The sealed digest of each authenticated table, and the summary of all.
+        CREATE TABLE row_digest (name \(text) NOT NULL UNIQUE, value \(bytes) NOT NULL)\(rows);
 
-    /// The audit log, to which triggers of each kind of database only let records be added.
-    private var audit: String {
-        """
+        -- The audit log, to which triggers of each kind of database only let records be added.
         CREATE TABLE audit (
             number \(integer) PRIMARY KEY,
             record \(text) NOT NULL,
             tag \(bytes) NOT NULL
         )\(rows);
-        """
-    }
 
-    /// How many requests of a release had which outcome on a day.
-    private var meter: String {
-        """
+        -- How many requests of a release had which outcome on a day.
         CREATE TABLE meter (
             day \(integer) NOT NULL,
             app \(text) NOT NULL, key_id \(text) NOT NULL, scheme \(text) NOT NULL, outcome \(text) NOT NULL,
@@ -55,13 +28,9 @@ extension SchemaDialect {
             last_seen \(integer) NOT NULL,
             PRIMARY KEY (day, app, key_id, scheme, outcome)
         )\(rowsByKey);
-        """
-    }
 
-    /// Events for endpoints of webhooks, until they are delivered. A row counts to an account so that an
-    /// erasure finds it.
-    private var webhookDelivery: String {
-        """
+        -- Events for endpoints of webhooks, until they are delivered. A row counts to an account so that an
+        -- erasure finds it.
         CREATE TABLE webhook_delivery (
             number \(lastingIdentity),
             endpoint \(text) NOT NULL, event \(text) NOT NULL,

@@ -40,5 +40,5 @@ package struct SchemaDialect: Sendable {
         firstSlot: "'\\x01'", rows: "", rowsByKey: "", counter: " WITH (fillfactor = 10)")
 
     /// The tables that both kinds have, each after those that it refers to.
-    var tables: [String] { deployment + apps + accounts + sessions + keyedRequests }
+    var tables: String { [deployment, apps, accounts, sessions, keyedRequests].joined(separator: "\n") }
 }

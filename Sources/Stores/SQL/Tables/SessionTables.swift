@@ -1,25 +1,14 @@
 /// Sessions, the uploads that they allow, and requests with an `Idempotency-Key`.
 extension SchemaDialect {
-    var sessions: [String] { [sessionChange, session, uploadTicket] }
-    var keyedRequests: [String] { [idempotentRequest, idempotentUse] }
-
-    /// The number of the last change of a session.
-    private var sessionChange: String {
+    var sessions: String {
         """
-        CREATE TABLE session_change (
-            number \(integer) NOT NULL
-        )\(counter);
+        -- The number of the last change of a session.
+        CREATE TABLE session_change (number \(integer) NOT NULL)\(counter);
         INSERT INTO session_change VALUES (0);
-        """
-    }
 
-    /// A session, by its device's key and the roots of its epochs, or by its tokens.
-    ///
-    /// The row has the number of its last change as its key, so that rows changed after a number lie
-    /// together, in order, at the end of SQLite's table: a starting server reads a million of them
-    /// sequentially.
-    private var session: String {
-        """
+        -- A session, by its device's key and the roots of its epochs, or by its tokens. The row has the
+        -- number of its last change as its key, so that rows changed after a number lie together, in order,
+        -- at the end of SQLite's table: a starting server reads a million of them sequentially.
         CREATE TABLE session (
             change \(integer) PRIMARY KEY,
             id \(bytes) NOT NULL UNIQUE,
@@ -45,12 +34,8 @@ extension SchemaDialect {
         CREATE INDEX session_idle ON session (app, used) WHERE ended_at IS NULL;
         CREATE INDEX session_age ON session (app, created) WHERE ended_at IS NULL;
         CREATE INDEX session_ended ON session (ended_at) WHERE ended_at IS NOT NULL;
-        """
-    }
 
-    /// A ticket for one upload in the background. A trigger deletes it with its session.
-    private var uploadTicket: String {
-        """
+        -- A ticket for one upload in the background. A trigger deletes it with its session.
         CREATE TABLE upload_ticket (
             number \(identity),
             id \(bytes) NOT NULL UNIQUE,
@@ -67,10 +52,10 @@ extension SchemaDialect {
         """
     }
 
-    /// A keyed request, with its answer once it has one. The second index finds the oldest finished request
-    /// of an account or network.
-    private var idempotentRequest: String {
+    var keyedRequests: String {
         """
+        -- A keyed request, with its answer once it has one. The second index finds the oldest finished
+        -- request of an account or network.
         CREATE TABLE idempotent_request (
             \(rowID)scope \(text) NOT NULL, key \(bytes) NOT NULL, digest \(bytes) NOT NULL,
             begun \(integer) NOT NULL,
@@ -81,14 +66,10 @@ extension SchemaDialect {
         CREATE INDEX idempotent_request_begun ON idempotent_request (begun);
         CREATE INDEX idempotent_request_held ON idempotent_request (coalesce(network, scope), begun)
             WHERE status IS NOT NULL;
-        """
-    }
 
-    /// The usage of keyed requests by scope, by kind (the scope's first word) and by network, which triggers
-    /// keep: counting it at each request would scan the table. The index finds the account or network with
-    /// the most usage.
-    private var idempotentUse: String {
-        """
+        -- The usage of keyed requests by scope, by kind (the scope's first word) and by network, which
+        -- triggers keep: counting it at each request would scan the table. The index finds the account or
+        -- network with the most usage.
         CREATE TABLE idempotent_use (
             owner \(text) PRIMARY KEY,
             keys \(integer) NOT NULL,

@@ -3,7 +3,7 @@
 enum PostgreSQLTables {
     /// Functions and triggers come after the tables that they name.
     static let base = [
-        [types, layout, writing], SchemaDialect.postgreSQL.tables, nodes, logins,
+        [types, layout, writing, SchemaDialect.postgreSQL.tables], nodes, logins,
         [auditTriggers, forgottenSession, usageTrigger], nodeTriggers, sealingTriggers, handOverTriggers,
     ].joined().joined(separator: "\n")
 

@@ -1,7 +1,7 @@
 /// The schema of a file: the tables of ``SchemaDialect``, and SQLite's triggers.
 enum SQLiteTables {
     /// Tables, indices, first rows, and the triggers that only keep other programs from mistakes.
-    static let base = (SchemaDialect.sqlite.tables + [auditTriggers]).joined(separator: "\n")
+    static let base = SchemaDialect.sqlite.tables + "\n" + auditTriggers
 
     static let triggers = [forgottenSession] + usageTriggers + sealingTriggers
 
