@@ -196,6 +196,43 @@ import Testing
         }
     }
 
+    @Test("the usage of keyed requests follows their rows, by scope, by kind and by network")
+    func usage() throws {
+        try TaggedStore.make { path, store in
+            try store.prepare()
+            let database = try Database(path: path)
+            func usage(after sql: String) throws -> [String] {
+                try database.execute(sql)
+                return try database.rows("SELECT owner, keys, bytes FROM idempotent_use ORDER BY owner") {
+                    "\($0.text(0)): \($0.integer(1)), \($0.integer(2))"
+                }
+            }
+            let begun = try usage(
+                after: """
+                    INSERT INTO idempotent_request (scope, network, key, digest, begun) VALUES
+                        ('account 1', NULL, x'01', x'00', 1), ('release r_1', 'network 1', x'02', x'00', 1),
+                        ('release r_2', 'network 1', x'03', x'00', 1)
+                    """)
+            #expect(
+                begun == [
+                    "account: 1, 0", "account 1: 1, 0", "network 1: 2, 0", "release: 2, 0",
+                    "release r_1: 1, 0", "release r_2: 1, 0",
+                ])
+            let finished = try usage(
+                after: """
+                    UPDATE idempotent_request SET status = 200, fields = x'0102', body = x'010203'
+                        WHERE scope <> 'release r_2';
+                    DELETE FROM idempotent_request WHERE scope = 'release r_2'
+                    """)
+            #expect(
+                finished == [
+                    "account: 1, 5", "account 1: 1, 5", "network 1: 1, 5", "release: 1, 5",
+                    "release r_1: 1, 5",
+                ])
+            #expect(try usage(after: "DELETE FROM idempotent_request") == ["account: 0, 0", "release: 0, 0"])
+        }
+    }
+
     @Test("comparing the schema takes a bounded number of steps")
     func cost() throws {
         try TaggedStore.make { path, store in
