@@ -69,17 +69,14 @@ package final class ReplayService {
             let refused = try deployment.replayConfirmation()?.refused ?? TimeIntervals()
             let note = { @Sendable (text: String) in log?.note(subject: "replay", message: text) ?? () }
             let formerFloor = { @Sendable () -> Int64 in file.floorForSuccessor(now: SystemTime().now) }
+            let settings = SharedReplaySettings(
+                secret: deployment.replaySecret, retention: ReplayService.retention(keys), refused: refused,
+                formerFloor: formerFloor, note: note)
             let shared: any SharedReplayGuard
             if let address = location.redis {
-                shared = try RedisReplayGuard(
-                    address, secret: deployment.replaySecret, store: openStore(),
-                    retention: ReplayService.retention(keys), refused: refused, formerFloor: formerFloor,
-                    note: note)
+                shared = try settings.redisGuard(at: address, store: openStore())
             } else if let database {
-                shared = try PostgreSQLReplayGuard(
-                    database, secret: deployment.replaySecret, store: openStore(),
-                    retention: ReplayService.retention(keys), refused: refused, formerFloor: formerFloor,
-                    note: note)
+                shared = try settings.postgreSQLGuard(at: database, store: openStore())
             } else {
                 throw OperationalError(.usage, message: "--replay postgres: expected --store postgres://…")
             }

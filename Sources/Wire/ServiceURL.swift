@@ -58,6 +58,23 @@ package struct ServiceURL {
         return (text[..<place], text[text.index(after: place)...])
     }
 
+    /// The host and the port of `HOST[:PORT]`, of which the host may be an IPv6 address in brackets; it is as
+    /// written otherwise, and may be empty only without brackets. Nil for a text of another form.
+    package static func place(_ text: Substring, port: UInt16) -> (host: Substring, port: UInt16)? {
+        let isBracketed = text.hasPrefix("[")
+        guard let end = isBracketed ? text.firstIndex(of: "]") : text.lastIndex(of: ":") ?? text.endIndex
+        else { return nil }
+        let host = isBracketed ? text[..<end].dropFirst() : text[..<end]
+        let rest = isBracketed ? text[end...].dropFirst() : text[end...]
+        guard !host.isEmpty || !isBracketed else { return nil }
+        if rest.isEmpty { return (host, port) }
+        let digits = rest.dropFirst()
+        guard rest.hasPrefix(":"), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = UInt16(digits), number > 0
+        else { return nil }
+        return (host, number)
+    }
+
     /// Whether a host names this machine by its loopback interface: `localhost`, `::1`, or `127.` and digits.
     package static func isLoopback(host: String) -> Bool {
         host == "localhost" || host == "::1"

@@ -113,11 +113,11 @@ final class TestDeployment {
     ) throws -> TestNode {
         let address = try #require(RedisAddress(url: url))
         let notes = notes
-        let replay = try RedisReplayGuard(
-            address, secret: deployment.replaySecret, store: store,
-            retention: .init(window: window, lifetime: lifetime), patience: patience, clock: clock
+        let settings = SharedReplaySettings(
+            secret: deployment.replaySecret, retention: .init(window: window, lifetime: lifetime),
+            patience: patience, clock: clock
         ) { note in notes.with { $0.append(note) } }
-        return try TestNode(replay)
+        return try TestNode(settings.redisGuard(at: address, store: store))
     }
 
     func start(_ url: String, window: Int = 300, patience: Int = 60_000) async throws -> TestNode {
@@ -135,11 +135,11 @@ extension TestDeployment {
         let notes = notes
         let store = StorePlace.postgreSQL(address).open(
             inspecting: .header, authenticatingBy: deployment.rows)
-        let replay = try PostgreSQLReplayGuard(
-            address, secret: deployment.replaySecret, store: store,
-            retention: .init(window: window, lifetime: 0), patience: 60_000, clock: clock
+        let settings = SharedReplaySettings(
+            secret: deployment.replaySecret, retention: .init(window: window, lifetime: 0),
+            patience: 60_000, clock: clock
         ) { note in notes.with { $0.append(note) } }
-        return try TestNode(replay)
+        return try TestNode(settings.postgreSQLGuard(at: address, store: store))
     }
 
     func start(_ address: PostgreSQLAddress, window: Int = 300, clock: any TimeSource = SystemTime())

@@ -14,7 +14,7 @@ protocol ReplayGrant: Sendable {
 final class ReplayGrants<Grant: ReplayGrant>: Sendable {
     private struct Content {
         var grant: Grant?
-        /// Why there is no grant.
+        /// Why there is no grant; empty if there is one.
         var reason: String
         /// Seconds of the monotonic clock up to which the grant holds.
         var expires = Int64.min
@@ -22,6 +22,7 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
         var firstFailure: OperationalError??
     }
 
+    let kind: SharedReplayKind
     /// Milliseconds for an insertion.
     let patience: Int
     private let content: Monitor<Content>
@@ -29,31 +30,24 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
     let refusals = Atomic<UInt64>(0)
 
     init(of kind: SharedReplayKind, patience: Int) {
-        self.patience = patience
+        (self.kind, self.patience) = (kind, patience)
         content = Monitor(Content(reason: "\(kind.title) has not been reached yet"))
     }
 
     /// Throws `unavailable` if there is no grant, or if the store has not confirmed it lately.
     func current() throws(Refusal) -> Grant {
-        switch state {
-        case .success(let grant): return grant
-        case .failure(let reason): throw refusal(reason.text)
-        }
+        let (grant, reason) = state
+        guard let grant else { throw refusal(reason) }
+        return grant
     }
 
-    private struct Absence: Error {
-        let text: String
-    }
-
-    private var state: Result<Grant, Absence> {
+    private var state: (grant: Grant?, reason: String) {
         let now = EventLoop.monotonicSeconds()
         return content.with { content in
-            guard let grant = content.grant else { return .failure(Absence(text: content.reason)) }
-            guard content.expires > now else {
-                return .failure(
-                    Absence(text: "the store has not confirmed the epoch for \(ReplayEpoch.lease) s"))
+            guard content.grant == nil || content.expires > now else {
+                return (nil, "the store has not confirmed the epoch for \(ReplayEpoch.lease) s")
             }
-            return .success(grant)
+            return (content.grant, content.reason)
         }
     }
 
@@ -62,16 +56,14 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
 
     /// What keeps this node from inserting; nil if nothing does.
     var failure: String? {
-        switch state {
-        case .success: nil
-        case .failure(let reason): "replay guard: \(reason.text)"
-        }
+        let (grant, reason) = state
+        return grant == nil ? "replay guard: \(reason)" : nil
     }
 
     /// `confirmed` is when the store was read: seconds of the monotonic clock.
     func publish(_ grant: Grant, confirmed: Int64) {
         content.with {
-            $0.grant = grant
+            ($0.grant, $0.reason) = (grant, "")
             $0.expires = confirmed + ReplayEpoch.lease
             if $0.firstFailure == nil { $0.firstFailure = .some(nil) }
         }

@@ -13,9 +13,13 @@ struct PostgreSQLReplayGrant: ReplayGrant {
 /// A loop's connection to PostgreSQL. The insertions that wait are sent together, as one transaction, once
 /// the transaction before has ended. Confined to the loop.
 ///
-/// Every insertion ends within ``InsertionQueue/patience``. After one that did not, insertions fail at once
+/// After an insertion that took longer than ``InsertionQueue/patience``, insertions fail at once
 /// until the server has answered; if that takes long, the connection is given up.
-final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
+final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, PostgreSQLLoopClient.Insertion>,
+    ReplayLoopClient, @unchecked Sendable
+{
+    typealias Grant = PostgreSQLReplayGrant
+
     struct Insertion: Sendable {
         let name: PostgreSQLEntryName
         /// The node's clock.
@@ -24,40 +28,17 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
     }
 
     /// Nanoseconds for which a server that is late is waited for.
-    private static let lateness: Int64 = 2_000_000_000
+    private static let mostLateness: Int64 = 2_000_000_000
     private static let mostTogether = 512
 
-    let loop: EventLoop
-    private let grants: ReplayGrants<PostgreSQLReplayGrant>
-    /// Called when a connection is wanted, or when the epoch may be another one.
-    private let suspect: @Sendable () -> Void
-    private var timer: LoopTimer?
     private var connection: ReplayEntryConnection?
     private var watcher: LoopDescriptor?
-    private var queue: InsertionQueue<Insertion>
     /// The number of the first insertions of the queue that were sent, and what was sent.
     private var sent = 0
     private var batches: [ReplayEntryConnection.Batch] = []
     /// When the insertions that were sent last were given up; nil if they were not.
     private var lateSince: Int64?
-    private var isFlushScheduled = false
-    private let isUsable = Atomic(false)
     private let isWanting = Atomic(true)
-
-    init(
-        on loop: EventLoop, grants: ReplayGrants<PostgreSQLReplayGrant>,
-        suspect: @escaping @Sendable () -> Void
-    ) {
-        self.loop = loop
-        self.grants = grants
-        queue = InsertionQueue(patience: grants.patience)
-        self.suspect = suspect
-        timer = LoopTimer(loop, milliseconds: InsertionQueue<Insertion>.timerMilliseconds) {
-            [unowned self] in endOverdue()
-        }
-    }
-
-    var isConnected: Bool { isUsable.load(ordering: .relaxed) }
 
     /// Whether a connection is to be opened for the loop. Thread-safe.
     var wantsConnection: Bool { isWanting.load(ordering: .relaxed) }
@@ -92,21 +73,12 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
         guard lateSince == nil else {
             return continuation.resume(returning: .failed("PostgreSQL does not answer"))
         }
-        guard queue.append(insertion, resuming: continuation) else {
-            return continuation.resume(returning: .failed("too many insertions wait for PostgreSQL"))
-        }
-        timer?.start()
-        // All insertions of a turn are sent together.
-        guard sent == 0, !isFlushScheduled else { return }
-        isFlushScheduled = true
-        loop.perform { [self] in
-            isFlushScheduled = false
-            send()
-        }
+        guard append(insertion, resuming: continuation), sent == 0 else { return }
+        scheduleSend()
     }
 
     /// Sends the insertions that wait, up to the first one for another epoch.
-    private func send() {
+    override func send() {
         guard sent == 0, lateSince == nil, let connection, let first = queue.waiting.first else { return }
         let epoch = first.entry.grant.epoch
         let together = queue.waiting.prefix(PostgreSQLLoopClient.mostTogether).prefix {
@@ -142,7 +114,7 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
             // Those that were sent have failed already.
             lateSince = nil
             isUsable.store(true, ordering: .relaxed)
-            if queue.count == 0 { timer?.stop() }
+            stopTimerIfIdle()
             return
         }
         let isCurrent = outcomes.count == batches.count && outcomes.allSatisfy(\.isCurrent)
@@ -165,7 +137,7 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
             _ = queue.endFirst(outcome)
         }
         if !isCurrent { suspect() }
-        if queue.count == 0 { timer?.stop() }
+        stopTimerIfIdle()
     }
 
     /// Of a transaction that failed, or of the connection.
@@ -180,23 +152,19 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
         close(because: error.message)
     }
 
-    private func endOverdue() {
+    override func endOverdue() {
         if let lateSince {
-            guard EventLoop.nanoseconds() - lateSince > PostgreSQLLoopClient.lateness else { return }
+            guard EventLoop.nanoseconds() - lateSince > PostgreSQLLoopClient.mostLateness else { return }
             return close(because: "PostgreSQL does not answer")
         }
-        guard queue.count > 0 else {
-            timer?.stop()
-            return
-        }
-        guard queue.isOverdue else { return }
+        guard isOverdue else { return }
         // Without anything on the way, nothing is late: the loop itself was.
         if sent > 0 {
             lateSince = EventLoop.nanoseconds()
             isUsable.store(false, ordering: .relaxed)
         }
         sent = 0
-        queue.endAll(because: "PostgreSQL took longer than \(queue.patience) ms")
+        queue.endAll(because: lateness)
     }
 
     private func endAll(because reason: String) {

@@ -97,29 +97,9 @@ package struct RedisAddress: Sendable, Equatable {
     }
 
     private static func server(_ text: Substring) -> Server? {
-        var host = text
-        var port: UInt16 = 6379
-        func number(_ text: Substring) -> UInt16? {
-            guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(text), number > 0
-            else { return nil }
-            return number
-        }
-        if text.hasPrefix("[") {
-            guard let end = text.firstIndex(of: "]") else { return nil }
-            host = text[text.index(after: text.startIndex)..<end]
-            let rest = text[text.index(after: end)...]
-            if !rest.isEmpty {
-                guard rest.hasPrefix(":"), let given = number(rest.dropFirst()) else { return nil }
-                port = given
-            }
-            return host.isEmpty ? nil : Server(host: String(host), port: port)
-        }
-        if let colon = text.lastIndex(of: ":") {
-            guard let given = number(text[text.index(after: colon)...]) else { return nil }
-            (host, port) = (text[..<colon], given)
-        }
-        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3A && $0 != 0x25 })
-        else { return nil }
+        guard let (host, port) = ServiceURL.place(text, port: 6379) else { return nil }
+        let isName = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3A && $0 != 0x25 }
+        guard text.hasPrefix("[") || (isName && !host.isEmpty) else { return nil }
         return Server(host: String(host), port: port)
     }
 }

@@ -122,6 +122,11 @@ final class RedisConnection: @unchecked Sendable {
     private func reply() async throws(OperationalError) -> RESPReply {
         service.limitReading(toSeconds: RedisConnection.patience)
         defer { service.limitReading(toSeconds: nil) }
+        return try await nextReply()
+    }
+
+    /// The next reply, however long it takes.
+    func nextReply() async throws(OperationalError) -> RESPReply {
         while true {
             do throws(RESPReader.ReaderError) {
                 if let reply = try reader.next() { return reply }

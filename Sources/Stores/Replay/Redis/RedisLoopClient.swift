@@ -8,7 +8,9 @@ import Synchronization
 /// An insertion that is not answered in time ends the connection: replies come in order, so
 /// that those behind it would be late too. After a failure, insertions fail at once until another connection
 /// is open.
-final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
+final class RedisLoopClient: WaitingInsertions<RedisReplayGrant, Void>, ReplayLoopClient, @unchecked Sendable {
+    typealias Grant = RedisReplayGrant
+
     /// An `EVALSHA` of the script, and the grant that it was made for.
     struct Insertion: Sendable {
         let command: [UInt8]
@@ -21,93 +23,69 @@ final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
         "NOSCRIPT", "READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM", "MOVED",
     ]
 
-    let loop: EventLoop
     private let address: RedisAddress
-    private let state: ReplayGrants<RedisReplayGrant>
-    /// Called when the server may have lost entries, or is another one.
-    private let suspect: @Sendable () -> Void
     private let pause: LoopAlarm
-    private var timer: LoopTimer?
-    private var service: ServiceConnection?
+    private var connection: RedisConnection?
     private var identity: ReplayDataSet?
-    private var reader = RESPReader()
     private var isOpening = false
     /// Whether an attempt or a connection has failed since the last success.
     private var hasFailed = false
-    private let isOpen = Atomic(false)
-    private var queue: InsertionQueue<Void>
     private var outgoing: [UInt8] = []
-    private var isFlushScheduled = false
 
     init(
-        on loop: EventLoop, address: RedisAddress, state: ReplayGrants<RedisReplayGrant>,
+        on loop: EventLoop, address: RedisAddress, grants: ReplayGrants<RedisReplayGrant>,
         suspect: @escaping @Sendable () -> Void
     ) {
-        self.loop = loop
         self.address = address
-        self.state = state
-        self.suspect = suspect
-        queue = InsertionQueue(patience: state.patience)
         pause = LoopAlarm(loop)
-        timer = LoopTimer(loop, milliseconds: InsertionQueue<Void>.timerMilliseconds) { [unowned self] in
-            endOverdue()
-        }
+        super.init(on: loop, grants: grants, suspect: suspect)
     }
 
     /// Connects if there is a grant and no connection for it.
     func prepare() {
-        guard let grant = state.grant, !isOpening else { return }
-        if let service, identity != grant.epoch.identity { service.close() }
-        guard service == nil else { return }
+        guard let grant = grants.grant, !isOpening else { return }
+        if let connection, identity != grant.epoch.identity { connection.close() }
+        guard connection == nil else { return }
         isOpening = true
         Task.detached(executorPreference: loop) { [self] in await serve(grant) }
     }
-
-    var isConnected: Bool { isOpen.load(ordering: .relaxed) }
 
     func insert(
         _ insertion: Insertion, resuming continuation: UnsafeContinuation<InsertionOutcome, Never>
     ) {
         let grant = insertion.grant
-        if service == nil || identity != grant.epoch.identity { prepare() }
-        guard service.map({ !$0.isClosed }) ?? false || !hasFailed else {
+        if connection == nil || identity != grant.epoch.identity { prepare() }
+        guard connection.map({ !$0.service.isClosed }) ?? false || !hasFailed else {
             return continuation.resume(returning: .failed("Redis at \(grant.server) is away"))
         }
-        guard queue.append((), resuming: continuation) else {
-            return continuation.resume(returning: .failed("too many insertions wait for Redis"))
-        }
+        guard append((), resuming: continuation) else { return }
         outgoing.append(contentsOf: insertion.command)
-        timer?.start()
-        // All insertions of a turn are sent together.
-        guard !isFlushScheduled else { return }
-        isFlushScheduled = true
-        loop.perform { [self] in flush() }
+        scheduleSend()
     }
 
-    private func flush() {
-        isFlushScheduled = false
-        guard let service, !outgoing.isEmpty else { return }
-        service.send(outgoing)
+    override func send() {
+        guard let connection, !outgoing.isEmpty else { return }
+        connection.service.send(outgoing)
         outgoing.removeAll(keepingCapacity: true)
     }
 
     /// Connects, and reads replies until the connection ends.
     private func serve(_ grant: RedisReplayGrant) async {
-        var reason: String
+        var reason = "the connection to Redis was closed"
         do throws(OperationalError) {
-            let connection = try await open(grant)
-            isOpening = false
-            hasFailed = false
-            flush()
-            reason = "the connection to Redis was closed"
-            await readReplies(from: connection)
-            connection.close()
+            let opened = try await open(grant)
+            (connection, identity) = (opened, grant.epoch.identity)
+            isUsable.store(true, ordering: .relaxed)
+            (isOpening, hasFailed) = (false, false)
+            send()
+            while let reply = try? await opened.nextReply(), take(reply) {}
+            opened.close()
         } catch {
             reason = error.message
         }
         // Until another connection is open, nothing waits.
-        (service, identity) = (nil, nil)
-        isOpen.store(false, ordering: .relaxed)
+        (connection, identity) = (nil, nil)
+        isUsable.store(false, ordering: .relaxed)
         (isOpening, hasFailed) = (true, true)
         endAll(because: reason)
         suspect()
@@ -116,7 +94,7 @@ final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
         prepare()
     }
 
-    private func open(_ grant: RedisReplayGrant) async throws(OperationalError) -> ServiceConnection {
+    private func open(_ grant: RedisReplayGrant) async throws(OperationalError) -> RedisConnection {
         let connection = try await RedisConnection.open(
             to: grant.target, of: address, name: grant.server, on: loop)
         do throws(OperationalError) {
@@ -125,66 +103,42 @@ final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
                 throw connection.failure("it holds another data set than the epoch's")
             }
             _ = try await connection.load(script: RedisReplayScript.text)
+            return connection
         } catch {
             connection.close()
             throw error
         }
-        service = connection.service
-        identity = grant.epoch.identity
-        isOpen.store(true, ordering: .relaxed)
-        reader = RESPReader()
-        return connection.service
     }
 
-    private func readReplies(from service: ServiceConnection) async {
-        var received: [UInt8] = []
-        while true {
-            do {
-                received.removeAll(keepingCapacity: true)
-                try await service.read(into: &received)
-                reader.append(received)
-                while let reply = try reader.next() { try take(reply) }
-            } catch {
-                return
-            }
-        }
-    }
-
-    private func take(_ reply: RESPReply) throws(RESPReader.ReaderError) {
-        let isUsable: Bool
+    /// Ends the oldest insertion; false if the connection must be closed.
+    private func take(_ reply: RESPReply) -> Bool {
         switch reply {
         case .integer(let number):
             let outcome = RedisReplayScript.Outcome(rawValue: number)
             if outcome == .epochLost { suspect() }
-            isUsable = outcome != nil
-            try end(outcome?.result ?? .failed("Redis returned \(number)"))
+            return end(outcome?.result ?? .failed("Redis returned \(number)")) && outcome != nil
         case .error(let message):
             // The script is loaded on each new connection, and the data set is compared.
-            isUsable = !RedisLoopClient.finalErrors.contains(where: message.hasPrefix)
-            try end(.failed("Redis: \(RedisServerStatus.quotable(message))"))
+            return end(.failed("Redis: \(RedisServerStatus.quotable(message))"))
+                && !RedisLoopClient.finalErrors.contains(where: message.hasPrefix)
         default:
-            isUsable = false
-            try end(.failed("Redis sent a reply of another kind"))
+            _ = end(.failed("Redis sent a reply of another kind"))
+            return false
         }
-        guard isUsable else { throw .malformed }
     }
 
-    /// Ends the oldest insertion; throws if none waits for a reply.
-    private func end(_ outcome: InsertionOutcome) throws(RESPReader.ReaderError) {
-        guard queue.endFirst(outcome) else { throw .malformed }
-        if queue.count == 0 { timer?.stop() }
+    /// False if no insertion waits for a reply.
+    private func end(_ outcome: InsertionOutcome) -> Bool {
+        defer { stopTimerIfIdle() }
+        return queue.endFirst(outcome)
     }
 
-    private func endOverdue() {
-        guard queue.count > 0 else {
-            timer?.stop()
-            return
-        }
-        guard queue.isOverdue else { return }
+    override func endOverdue() {
+        guard isOverdue else { return }
         hasFailed = true
-        isOpen.store(false, ordering: .relaxed)
-        endAll(because: "Redis took longer than \(queue.patience) ms")
-        service?.close()
+        isUsable.store(false, ordering: .relaxed)
+        endAll(because: lateness)
+        connection?.close()
     }
 
     private func endAll(because reason: String) {

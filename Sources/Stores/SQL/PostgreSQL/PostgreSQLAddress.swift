@@ -80,24 +80,8 @@ package struct PostgreSQLAddress: Sendable, Equatable {
     }
 
     private static func place(_ text: Substring) -> (host: String, port: UInt16)? {
-        var host = text
-        var port: UInt16 = 5432
-        if text.hasPrefix("[") {
-            guard let end = text.firstIndex(of: "]") else { return nil }
-            host = text[text.index(after: text.startIndex)..<end]
-            let rest = text[text.index(after: end)...]
-            if !rest.isEmpty {
-                guard rest.hasPrefix(":"), let number = UInt16(rest.dropFirst()), number > 0 else {
-                    return nil
-                }
-                port = number
-            }
-            return host.isEmpty ? nil : (String(host), port)
-        }
-        if let colon = text.lastIndex(of: ":") {
-            guard let number = UInt16(text[text.index(after: colon)...]), number > 0 else { return nil }
-            (host, port) = (text[..<colon], number)
-        }
+        guard let (host, port) = ServiceURL.place(text, port: 5432) else { return nil }
+        if text.hasPrefix("[") { return (String(host), port) }
         // A comma separates hosts for libpq, which are not supported.
         guard let decoded = PercentEncoding.decodedText(host), !decoded.isEmpty,
             !decoded.contains(where: { ",:@".contains($0) })
