@@ -42,10 +42,11 @@ import Testing
 
     @Test func namesAreKeyed() {
         let hashes = [1, 1, 2].map { byte in
-            PostgreSQLEntryHash(Secret(copying: [UInt8](repeating: byte, count: 32).span))
+            KeyedHash(
+                Secret(copying: [UInt8](repeating: byte, count: 32).span), for: "postgres replay entries")
         }
-        let names = hashes.map { $0.name(of: entry("n", created: 119)) }
+        let names = hashes.map { PostgreSQLEntryName(entry("n", created: 119), by: $0) }
         #expect(names[0] == names[1] && names[0] != names[2] && names[0].minute == 1)
-        #expect(hashes[0].name(of: entry("n", created: 120)).minute == 2)
+        #expect(PostgreSQLEntryName(entry("n", created: 120), by: hashes[0]).minute == 2)
     }
 }

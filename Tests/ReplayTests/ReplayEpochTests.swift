@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignWire
 import Testing
 

@@ -1,4 +1,5 @@
 import CountersignHTTP
+import Synchronization
 
 /// How an insertion into a shared replay guard ended.
 enum InsertionOutcome: Sendable, Equatable {
@@ -8,10 +9,12 @@ enum InsertionOutcome: Sendable, Equatable {
     case failed(String)
 }
 
-/// The insertions of a loop that wait for their outcome, the oldest first. Confined to the loop.
+/// The insertions of a loop that wait for their outcome, the oldest first: what all loop clients share.
+/// Confined to the loop.
 ///
-/// Every insertion ends within ``patience``: the owner ends all of them when ``isOverdue`` is true.
-struct InsertionQueue<Entry> {
+/// Every insertion ends within the patience: the client ends all of them when ``isOverdue`` is true. All
+/// insertions of a turn are sent together.
+class InsertionQueue<Grant: ReplayGrant, Entry>: @unchecked Sendable {
     struct Waiter {
         let entry: Entry
         fileprivate let continuation: UnsafeContinuation<InsertionOutcome, Never>
@@ -19,39 +22,68 @@ struct InsertionQueue<Entry> {
         fileprivate let deadline: Int64
     }
 
-    static var timerMilliseconds: Int { 10 }
-    static var most: Int { 4_096 }
+    /// Until it is noticed that an insertion is overdue.
+    private static var timerMilliseconds: Int { 10 }
+    private static var most: Int { 4_096 }
 
-    /// Milliseconds for an insertion, beside at most ``timerMilliseconds`` until that is noticed.
-    let patience: Int
-    private var waiters: [Waiter] = []
-    private var first = 0
+    final let loop: EventLoop
+    final let grants: ReplayGrants<Grant>
+    /// Called when the server may have lost entries, is another one, or is to be connected to.
+    final let suspect: @Sendable () -> Void
+    final let isUsable = Atomic(false)
+    private final var timer: LoopTimer?
+    private final var isSendScheduled = false
+    private final var waiters: [Waiter] = []
+    private final var first = 0
 
-    init(patience: Int) { self.patience = patience }
+    init(on loop: EventLoop, grants: ReplayGrants<Grant>, suspect: @escaping @Sendable () -> Void) {
+        (self.loop, self.grants, self.suspect) = (loop, grants, suspect)
+        timer = LoopTimer(loop, milliseconds: Self.timerMilliseconds) { [unowned self] in endOverdue() }
+    }
 
-    var count: Int { waiters.count - first }
+    final var isConnected: Bool { isUsable.load(ordering: .relaxed) }
+
+    /// Sends the insertions of a turn.
+    func send() {}
+
+    /// Called every few milliseconds while insertions wait.
+    func endOverdue() {}
+
+    final func scheduleSend() {
+        guard !isSendScheduled else { return }
+        isSendScheduled = true
+        loop.perform { [self] in
+            isSendScheduled = false
+            send()
+        }
+    }
 
     /// The insertions in the order in which they came.
-    var waiting: ArraySlice<Waiter> { waiters[first...] }
+    final var waiting: ArraySlice<Waiter> { waiters[first...] }
 
-    /// False if too many wait; then nothing was appended.
-    mutating func append(
+    /// False if too many wait; then the continuation was resumed.
+    final func append(
         _ entry: Entry, resuming continuation: UnsafeContinuation<InsertionOutcome, Never>
     ) -> Bool {
-        guard count < Self.most else { return false }
-        let deadline = EventLoop.nanoseconds() + Int64(patience) * 1_000_000
+        guard waiters.count - first < Self.most else {
+            continuation.resume(returning: .failed("too many insertions wait for \(grants.kind.title)"))
+            return false
+        }
+        let deadline = EventLoop.nanoseconds() + Int64(grants.patience) * 1_000_000
         waiters.append(Waiter(entry: entry, continuation: continuation, deadline: deadline))
+        timer?.start()
         return true
     }
 
     /// Ends the oldest insertion; false if none waits.
-    mutating func endFirst(_ outcome: InsertionOutcome) -> Bool {
+    final func endFirst(_ outcome: InsertionOutcome) -> Bool {
         guard first < waiters.count else { return false }
         let waiter = waiters[first]
         first += 1
         if first == waiters.count {
             waiters.removeAll(keepingCapacity: true)
             first = 0
+            timer?.stop()
         } else if first > Self.most {
             waiters.removeFirst(first)
             first = 0
@@ -60,13 +92,20 @@ struct InsertionQueue<Entry> {
         return true
     }
 
-    mutating func endAll(because reason: String) {
-        let ended = waiters[first...]
+    final func endAll(because reason: String) {
+        let ended = waiting
         waiters = []
         first = 0
         for waiter in ended { waiter.continuation.resume(returning: .failed(reason)) }
     }
 
-    /// Whether the oldest insertion has waited for longer than ``patience``.
-    var isOverdue: Bool { first < waiters.count && waiters[first].deadline <= EventLoop.nanoseconds() }
+    /// Whether the oldest insertion has waited for longer than the patience. Stops the timer if none waits.
+    final var isOverdue: Bool {
+        if let waiter = waiting.first { return waiter.deadline <= EventLoop.nanoseconds() }
+        timer?.stop()
+        return false
+    }
+
+    /// Why insertions end that the server has not answered in time.
+    final var lateness: String { "\(grants.kind.title) took longer than \(grants.patience) ms" }
 }

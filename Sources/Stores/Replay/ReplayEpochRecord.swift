@@ -88,3 +88,11 @@ package struct ReplayEpochRecord: Sendable {
         return epoch
     }
 }
+
+extension KeyedHash {
+    /// By a part of the deployment's own secret.
+    init(_ secret: Secret, for purpose: String) {
+        let part = HKDFSHA512.expand(secret, info: Array("countersign/1 \(purpose)".utf8), count: 16)
+        self = part.withExposedBytes { bytes in KeyedHash(key: KeyedHash.Key { bytes[$0] }) }
+    }
+}

@@ -27,23 +27,11 @@ package enum SharedReplayKind: String, Sendable, CaseIterable {
     /// within 100 ms where it does not.
     package static let patience = 70
 
-    package var title: String {
-        switch self {
-        case .redis: "Redis"
-        case .postgreSQL: "PostgreSQL"
-        }
-    }
+    package var title: String { self == .redis ? "Redis" : "PostgreSQL" }
 
     /// Stands in the place of a replay file's id while this is the deployment's guard. A replay file that is
     /// used later is then another one than the store expects, so that its floor rises.
-    var mark: [UInt8] {
-        let last =
-            switch self {
-            case .redis: "0"
-            case .postgreSQL: "1"
-            }
-        return Array((String(repeating: "0", count: 31) + last).utf8)
-    }
+    var mark: [UInt8] { Array((String(repeating: "0", count: 31) + (self == .redis ? "0" : "1")).utf8) }
 
     /// Throws if the server's clock differs from this machine's: a floor covers what nodes may have admitted
     /// only as far as their clocks agree.

@@ -1,8 +1,6 @@
 import CountersignGate
-import CountersignMemory
 import CountersignSQL
 import CountersignSeal
-import CountersignWire
 
 /// An entry's place in the tables: the minute of its creation time, and a keyed fingerprint of 128 bits. A
 /// reader of the database learns nothing else from it, and a caller can choose no collision.
@@ -46,19 +44,9 @@ struct PostgreSQLEntryName: Sendable, Hashable, Comparable {
     }
 }
 
-/// Makes the names of a deployment's entries.
-struct PostgreSQLEntryHash: Sendable {
-    private let hash: KeyedHash
-
-    init(_ secret: Secret) {
-        let part = HKDFSHA512.expand(
-            secret, info: Array("countersign/1 postgres replay entries".utf8), count: 16)
-        hash = part.withExposedBytes { bytes in KeyedHash(key: KeyedHash.Key { bytes[$0] }) }
-    }
-
-    func name(of entry: ReplayEntry) -> PostgreSQLEntryName {
+extension PostgreSQLEntryName {
+    init(_ entry: ReplayEntry, by hash: KeyedHash) {
         let (low, high) = entry.fingerprint(by: hash)
-        return PostgreSQLEntryName(
-            minute: PostgreSQLEntryName.minute(of: entry.created), high: high, low: low)
+        self.init(minute: PostgreSQLEntryName.minute(of: entry.created), high: high, low: low)
     }
 }

@@ -13,9 +13,9 @@ struct PostgreSQLReplayGrant: ReplayGrant {
 /// A loop's connection to PostgreSQL. The insertions that wait are sent together, as one transaction, once
 /// the transaction before has ended. Confined to the loop.
 ///
-/// After an insertion that took longer than ``InsertionQueue/patience``, insertions fail at once
+/// After an insertion that took too long, insertions fail at once
 /// until the server has answered; if that takes long, the connection is given up.
-final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, PostgreSQLLoopClient.Insertion>,
+final class PostgreSQLLoopClient: InsertionQueue<PostgreSQLReplayGrant, PostgreSQLLoopClient.Insertion>,
     ReplayLoopClient, @unchecked Sendable
 {
     typealias Grant = PostgreSQLReplayGrant
@@ -57,7 +57,7 @@ final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, Postg
     /// Gives up a connection to another data set than the epoch's.
     func prepare() {
         guard let connection else { return }
-        guard let epoch = grants.grant?.epoch, epoch.identity == ReplayDataSet(connection.source) else {
+        guard let epoch = grants.grant?.epoch, epoch.identity == connection.source else {
             close(because: "PostgreSQL has another data set than the epoch's")
             return
         }
@@ -67,7 +67,7 @@ final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, Postg
     func insert(
         _ insertion: Insertion, resuming continuation: UnsafeContinuation<InsertionOutcome, Never>
     ) {
-        guard let connection, ReplayDataSet(connection.source) == insertion.grant.epoch.identity else {
+        guard let connection, connection.source == insertion.grant.epoch.identity else {
             return continuation.resume(returning: .failed("PostgreSQL is away"))
         }
         guard lateSince == nil else {
@@ -79,9 +79,9 @@ final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, Postg
 
     /// Sends the insertions that wait, up to the first one for another epoch.
     override func send() {
-        guard sent == 0, lateSince == nil, let connection, let first = queue.waiting.first else { return }
+        guard sent == 0, lateSince == nil, let connection, let first = waiting.first else { return }
         let epoch = first.entry.grant.epoch
-        let together = queue.waiting.prefix(PostgreSQLLoopClient.mostTogether).prefix {
+        let together = waiting.prefix(PostgreSQLLoopClient.mostTogether).prefix {
             $0.entry.grant.epoch.token == epoch.token
         }
         batches = PostgreSQLEntryName.batches(of: together.map { $0.entry.name })
@@ -114,7 +114,6 @@ final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, Postg
             // Those that were sent have failed already.
             lateSince = nil
             isUsable.store(true, ordering: .relaxed)
-            stopTimerIfIdle()
             return
         }
         let isCurrent = outcomes.count == batches.count && outcomes.allSatisfy(\.isCurrent)
@@ -125,7 +124,7 @@ final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, Postg
         let count = sent
         sent = 0
         for _ in 0..<count {
-            guard let name = queue.waiting.first?.entry.name else { break }
+            guard let name = waiting.first?.entry.name else { break }
             let outcome: InsertionOutcome =
                 if !isCurrent {
                     .failed("PostgreSQL has another epoch, or its clock differs from this machine's")
@@ -134,17 +133,16 @@ final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, Postg
                 } else {
                     .present
                 }
-            _ = queue.endFirst(outcome)
+            _ = endFirst(outcome)
         }
         if !isCurrent { suspect() }
-        stopTimerIfIdle()
     }
 
     /// Of a transaction that failed, or of the connection.
     private func fail(_ error: OperationalError) {
         guard connection?.isBroken ?? true else {
             // A table was dropped meanwhile, or the disk is full.
-            lateSince = nil
+            (lateSince, sent) = (nil, 0)
             endAll(because: error.message)
             isUsable.store(true, ordering: .relaxed)
             return suspect()
@@ -164,13 +162,7 @@ final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, Postg
             isUsable.store(false, ordering: .relaxed)
         }
         sent = 0
-        queue.endAll(because: lateness)
-    }
-
-    private func endAll(because reason: String) {
-        sent = 0
-        queue.endAll(because: reason)
-        timer?.stop()
+        endAll(because: lateness)
     }
 
     /// Ends the connection, and has another one opened.
@@ -182,12 +174,8 @@ final class PostgreSQLLoopClient: WaitingInsertions<PostgreSQLReplayGrant, Postg
 
     private func disconnect(because reason: String) {
         watcher?.end()
-        (watcher, connection, lateSince) = (nil, nil, nil)
+        (watcher, connection, lateSince, sent) = (nil, nil, nil, 0)
         isUsable.store(false, ordering: .relaxed)
         endAll(because: reason)
     }
-}
-
-extension ReplayDataSet {
-    init(_ source: ReplayEntrySource) { self.init(server: source.system, history: source.timeline) }
 }

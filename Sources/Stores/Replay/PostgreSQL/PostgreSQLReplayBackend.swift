@@ -3,6 +3,7 @@ import CountersignGate
 import CountersignHTTP
 import CountersignMemory
 import CountersignSQL
+import CountersignSeal
 import CountersignWire
 
 /// Entries as rows, in a table for each minute of creation times: makes and drops the tables, and opens the
@@ -27,20 +28,20 @@ final class PostgreSQLReplayBackend: SharedReplayBackend, @unchecked Sendable {
     let record: ReplayEpochRecord
     private let address: PostgreSQLAddress
     private let store: any Store
-    private let hash: PostgreSQLEntryHash
+    private let hash: KeyedHash
     /// Minutes without a table that requests asked for.
     private let wanted = Locked<Set<Int64>>([])
 
     // Confined to the guard's own loop.
     /// What the last look found.
-    private var last: (source: ReplayEntrySource, flushed: Int64)?
+    private var last: (source: ReplayDataSet, flushed: Int64)?
     /// Minutes around now whose tables were dropped already.
     private var unmade: Set<Int64> = []
 
     init(_ address: PostgreSQLAddress, store: any Store, settings: SharedReplaySettings) {
         (self.address, self.store, self.settings) = (address, store, settings)
         record = ReplayEpochRecord(store, of: .postgreSQL, secret: settings.secret)
-        hash = PostgreSQLEntryHash(settings.secret)
+        hash = KeyedHash(settings.secret, for: "postgres replay entries")
     }
 
     func client(
@@ -66,7 +67,7 @@ final class PostgreSQLReplayBackend: SharedReplayBackend, @unchecked Sendable {
     func insertion(
         of entry: ReplayEntry, now: Int64, under grant: PostgreSQLReplayGrant
     ) -> PostgreSQLLoopClient.Insertion {
-        .init(name: hash.name(of: entry), now: now, grant: grant)
+        .init(name: PostgreSQLEntryName(entry, by: hash), now: now, grant: grant)
     }
 
     // MARK: Connections
@@ -142,7 +143,7 @@ final class PostgreSQLReplayBackend: SharedReplayBackend, @unchecked Sendable {
         let view = try database.view()
         try SharedReplayKind.postgreSQL.check(clock: view.time, now: settings.clock.now)
         return ReplayLook(
-            server: (database, view), title: "PostgreSQL", identity: ReplayDataSet(view.source),
+            server: (database, view), title: "PostgreSQL", identity: view.source,
             epoch: try record.current(inMark: view.mark, value: view.record), began: began)
     }
 

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignHTTP
 import CountersignWire
 import Synchronization
@@ -5,10 +6,9 @@ import Synchronization
 /// A loop's connection to Redis, over which the insertions of all its requests are pipelined. Confined to the
 /// loop.
 ///
-/// An insertion that is not answered in time ends the connection: replies come in order, so
-/// that those behind it would be late too. After a failure, insertions fail at once until another connection
-/// is open.
-final class RedisLoopClient: WaitingInsertions<RedisReplayGrant, Void>, ReplayLoopClient, @unchecked Sendable {
+/// An insertion that is not answered in time ends the connection: replies come in order, so that those behind
+/// it would be late too. After a failure, insertions fail at once until another connection is open.
+final class RedisLoopClient: InsertionQueue<RedisReplayGrant, Void>, ReplayLoopClient, @unchecked Sendable {
     typealias Grant = RedisReplayGrant
 
     /// An `EVALSHA` of the script, and the grant that it was made for.
@@ -87,7 +87,7 @@ final class RedisLoopClient: WaitingInsertions<RedisReplayGrant, Void>, ReplayLo
         (connection, identity) = (nil, nil)
         isUsable.store(false, ordering: .relaxed)
         (isOpening, hasFailed) = (true, true)
-        endAll(because: reason)
+        giveUp(because: reason)
         suspect()
         await pause.wait(milliseconds: RedisLoopClient.pauseMilliseconds)
         isOpening = false
@@ -116,34 +116,27 @@ final class RedisLoopClient: WaitingInsertions<RedisReplayGrant, Void>, ReplayLo
         case .integer(let number):
             let outcome = RedisReplayScript.Outcome(rawValue: number)
             if outcome == .epochLost { suspect() }
-            return end(outcome?.result ?? .failed("Redis returned \(number)")) && outcome != nil
+            return endFirst(outcome?.result ?? .failed("Redis returned \(number)")) && outcome != nil
         case .error(let message):
             // The script is loaded on each new connection, and the data set is compared.
-            return end(.failed("Redis: \(RedisServerStatus.quotable(message))"))
+            return endFirst(.failed("Redis: \(RedisServerStatus.quotable(message))"))
                 && !RedisLoopClient.finalErrors.contains(where: message.hasPrefix)
         default:
-            _ = end(.failed("Redis sent a reply of another kind"))
+            _ = endFirst(.failed("Redis sent a reply of another kind"))
             return false
         }
-    }
-
-    /// False if no insertion waits for a reply.
-    private func end(_ outcome: InsertionOutcome) -> Bool {
-        defer { stopTimerIfIdle() }
-        return queue.endFirst(outcome)
     }
 
     override func endOverdue() {
         guard isOverdue else { return }
         hasFailed = true
         isUsable.store(false, ordering: .relaxed)
-        endAll(because: lateness)
+        giveUp(because: lateness)
         connection?.close()
     }
 
-    private func endAll(because reason: String) {
+    private func giveUp(because reason: String) {
         outgoing = []
-        timer?.stop()
-        queue.endAll(because: reason)
+        endAll(because: reason)
     }
 }

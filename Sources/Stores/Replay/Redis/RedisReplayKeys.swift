@@ -16,11 +16,10 @@ package struct RedisReplayKeys: Sendable {
 
     /// Deployments with different secrets can share a server.
     package init(_ secret: Secret) {
-        func part(_ purpose: String) -> Secret {
-            HKDFSHA512.expand(secret, info: Array("countersign/1 redis replay \(purpose)".utf8), count: 16)
-        }
-        hash = part("entries").withExposedBytes { bytes in KeyedHash(key: KeyedHash.Key { bytes[$0] }) }
-        let name = part("deployment").withExposedBytes { bytes in (0..<6).map { bytes[$0] } }
+        hash = KeyedHash(secret, for: "redis replay entries")
+        let part = HKDFSHA512.expand(
+            secret, info: Array("countersign/1 redis replay deployment".utf8), count: 16)
+        let name = part.withExposedBytes { bytes in (0..<6).map { bytes[$0] } }
         prefix = "cs:" + Hex.encode(name.span)
     }
 

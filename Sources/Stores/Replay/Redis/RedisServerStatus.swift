@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignWire
 
 /// What a server says of itself: `INFO`, and `CONFIG GET` of the settings on which the replay guard depends.

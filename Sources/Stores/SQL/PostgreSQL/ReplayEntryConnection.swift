@@ -1,4 +1,5 @@
 import CPQ
+import CountersignAuthority
 import CountersignWire
 
 /// A connection on which an event loop inserts the entries of admitted requests. It is opened on a thread
@@ -28,7 +29,7 @@ package final class ReplayEntryConnection: @unchecked Sendable {
     private let connection: PostgreSQLConnection
     /// What the connection reaches, for as long as it lasts: a server changes its timeline when it is
     /// promoted, and a connection to a standby is refused.
-    package let source: ReplayEntrySource
+    package let source: ReplayDataSet
 
     /// Waits for the server, within bounds.
     package init(to address: PostgreSQLAddress) throws(OperationalError) {

@@ -1,17 +1,9 @@
 import CountersignAuthority
 import CountersignWire
 
-/// Which data set a connection reaches.
-package struct ReplayEntrySource: Sendable, Equatable {
-    /// The cluster's system identifier, in hexadecimal digits.
-    package let system: String
-    /// The same for the timeline: a promotion, and a recovery to a point in time, begin another one.
-    package let timeline: String
-}
-
 /// What a new connection finds of the tables of admitted requests.
 package struct ReplayEntryView: Sendable {
-    package let source: ReplayEntrySource
+    package let source: ReplayDataSet
     /// The position up to which the write-ahead log is durable: a crash does not set it back.
     package let flushed: Int64
     /// The server's clock, in whole Unix seconds.
@@ -53,7 +45,7 @@ package final class ReplayEntryDatabase {
             """
         let views = try database.rows(sql) {
             ReplayEntryView(
-                source: ReplayEntrySource(system: $0.text(0), timeline: $0.text(1)), flushed: $0.integer(2),
+                source: ReplayDataSet(server: $0.text(0), history: $0.text(1)), flushed: $0.integer(2),
                 time: $0.integer(3), mark: $0.isNull(4) ? nil : $0.blob(4),
                 record: $0.isNull(5) ? nil : $0.blob(5))
         }
@@ -166,9 +158,9 @@ package final class ReplayEntryDatabase {
         convert_to(lower(substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, 8)), 'UTF8')
         """
 
-    static func source(on connection: PostgreSQLConnection) throws(OperationalError) -> ReplayEntrySource {
+    static func source(on connection: PostgreSQLConnection) throws(OperationalError) -> ReplayDataSet {
         let sources = try Database(connection).rows("SELECT \(sourceColumns)") {
-            ReplayEntrySource(system: $0.text(0), timeline: $0.text(1))
+            ReplayDataSet(server: $0.text(0), history: $0.text(1))
         }
         guard let source = sources.first else { throw connection.lost("no state of the server") }
         return source
