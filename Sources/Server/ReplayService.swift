@@ -66,12 +66,11 @@ package final class ReplayService {
             refused: deployment.replayConfirmation()?.refused ?? TimeIntervals(), handover: sharing,
             now: SystemTime().now)
         if location.shared != nil {
-            let refused = try deployment.replayConfirmation()?.refused ?? TimeIntervals()
-            let note = { @Sendable (text: String) in log?.note(subject: "replay", message: text) ?? () }
-            let formerFloor = { @Sendable () -> Int64 in file.floorForSuccessor(now: SystemTime().now) }
             let settings = SharedReplaySettings(
-                secret: deployment.replaySecret, retention: ReplayService.retention(keys), refused: refused,
-                formerFloor: formerFloor, note: note)
+                secret: deployment.replaySecret, retention: ReplayService.retention(keys),
+                refused: try deployment.replayConfirmation()?.refused ?? TimeIntervals(),
+                formerFloor: { file.floorForSuccessor(now: SystemTime().now) },
+                note: { log?.note(subject: "replay", message: $0) })
             let shared: any SharedReplayGuard
             if let address = location.redis {
                 shared = try settings.redisGuard(at: address, store: openStore())

@@ -177,7 +177,7 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
 
     func failure(_ text: String) -> OperationalError { OperationalError(.failed, message: text) }
 
-    func look(on loop: EventLoop, isSuspected: Bool) async throws(OperationalError) -> ReplayLook<RedisMaster> {
+    func look(on loop: EventLoop, isSuspected: Bool) async throws(OperationalError) -> ReplayLook<Server> {
         let master: RedisMaster
         if let kept = self.master { master = kept } else { master = try await findMaster(on: loop) }
         self.master = master
