@@ -94,8 +94,7 @@ class InsertionQueue<Grant: ReplayGrant, Entry>: @unchecked Sendable {
 
     final func endAll(because reason: String) {
         let ended = waiting
-        waiters = []
-        first = 0
+        (waiters, first) = ([], 0)
         for waiter in ended { waiter.continuation.resume(returning: .failed(reason)) }
     }
 

@@ -58,8 +58,12 @@ final class RedisConnection: @unchecked Sendable {
         var bytes: [UInt8] = []
         for command in commands { RESPCommand.append(command, to: &bytes) }
         service.send(bytes)
+        defer { service.limitReading(toSeconds: nil) }
         var replies: [RESPReply] = []
-        for _ in commands { replies.append(try await reply()) }
+        for _ in commands {
+            service.limitReading(toSeconds: RedisConnection.patience)
+            replies.append(try await nextReply())
+        }
         return replies
     }
 
@@ -117,12 +121,6 @@ final class RedisConnection: @unchecked Sendable {
 
     func failure(_ text: String, kind: OperationalError.Kind = .failed) -> OperationalError {
         OperationalError(kind, message: "Redis at \(name): \(text)")
-    }
-
-    private func reply() async throws(OperationalError) -> RESPReply {
-        service.limitReading(toSeconds: RedisConnection.patience)
-        defer { service.limitReading(toSeconds: nil) }
-        return try await nextReply()
     }
 
     /// The next reply, however long it takes.

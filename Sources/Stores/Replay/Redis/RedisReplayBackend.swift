@@ -220,9 +220,8 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
         if marked == epoch.token { return true }
         let replies = try await connection.replies(
             to: (0..<RedisReplayKeys.tags).map { ["GET", keys.marker($0)] })
-        let isMarked = replies.allSatisfy { $0 == .bulk(Array(epoch.token.utf8)) }
-        marked = isMarked ? epoch.token : nil
-        return isMarked
+        marked = replies.allSatisfy { $0 == .bulk(Array(epoch.token.utf8)) } ? epoch.token : nil
+        return marked != nil
     }
 
     /// Throws if the server takes no writes, before an epoch begins whose markers could not be written.
@@ -262,11 +261,11 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
             throw master.connection.failure("the script returned what it does not return")
         }
         switch outcome {
-        case .inserted, .present: break
+        case .inserted, .present:
+            return RedisReplayGrant(
+                epoch: epoch, target: master.target, server: master.name, script: master.script)
         case .epochLost: throw master.connection.failure("Redis lost its contents")
         case .clocksDiffer: throw master.connection.failure("the clocks differ")
         }
-        return RedisReplayGrant(
-            epoch: epoch, target: master.target, server: master.name, script: master.script)
     }
 }
