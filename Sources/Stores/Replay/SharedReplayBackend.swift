@@ -3,7 +3,7 @@ import CountersignGate
 import CountersignHTTP
 import CountersignWire
 
-/// How one kind of server keeps the entries of a shared guard. ``BackedReplayGuard`` has the rest of the guard.
+/// How one kind of server keeps the entries of a shared guard. ``BackedReplayGuard`` has what they share.
 protocol SharedReplayBackend: AnyObject, Sendable {
     associatedtype Client: ReplayLoopClient
     /// What a look reaches, and finds there.
