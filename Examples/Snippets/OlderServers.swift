@@ -26,6 +26,18 @@ func use(_ client: LegacyClient) async throws {
     try await client.logOut()
 }
 
+/// Code for both kinds of clients.
+func orders(_ client: some APISending) async throws -> [String] {
+    try await client.value(for: APIRequest("/orders"))
+}
+
+/// A type that wraps a client sends requests as the client does.
+struct Backend: APISending {
+    let client: LegacyClient
+
+    var sender: APISender { client.sender }
+}
+
 /// Cookies, repetitions, a log and a log-out that the server is told of.
 func comfortableLegacyOptions() -> LegacyOptions {
     var options = LegacyOptions()

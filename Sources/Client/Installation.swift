@@ -31,11 +31,14 @@ package struct Installation: Sendable {
         case open
     }
 
-    /// Where the client may send a password or a bearer token. Never without TLS.
+    /// Where the client may send a password or a bearer token.
     package enum BearerSecrets: Sendable {
         case onlyToThePinnedCertificate
         /// Also to a server whose certificate is issued by any authority that the system trusts.
         case toAnyCertificateThatVerifies
+        /// Also without TLS, to a legacy server alone: every party on the path can read them. To an authority
+        /// the same as ``onlyToThePinnedCertificate``.
+        case inTheClearToWhoeverListens
     }
 
     package static let standardPrefix = "/countersign/v1"

@@ -244,6 +244,8 @@ extension SignedCalls {
         /// For a request that concerns one session, such as its end: the same account's next session is
         /// another owner.
         case session(SessionID)
+        /// An account of a legacy server: ``LegacyCalls``.
+        case legacyAccount(name: String, userID: Int64)
 
         /// Throws ``ClientOperationError/accountChanged`` if `login` belongs to another owner.
         func check(_ login: ActiveLogin) throws(ClientOperationError) {
@@ -252,6 +254,7 @@ extension SignedCalls {
                 case .currentAccount: true
                 case .account(let account): login.account == account
                 case .session(let session): login.id == session
+                case .legacyAccount: false
                 }
             guard isOwner else { throw .accountChanged }
         }
@@ -259,7 +262,25 @@ extension SignedCalls {
         func resolved(by login: ActiveLogin) -> Owner {
             self == .currentAccount ? .account(login.account) : self
         }
+
+        /// The same for a legacy server's session, checked.
+        func resolved(by session: LegacySession) throws(ClientOperationError) -> Owner {
+            guard self == .currentAccount || self == session.owner else { throw .accountChanged }
+            return session.owner
+        }
     }
+}
+
+/// What must be known of a body before a request with it is signed.
+package enum BodyNeed: Sendable, Equatable {
+    /// All of it: the scheme signs its content.
+    case bytes
+    /// Its MD5.
+    case md5
+    /// Its SHA-256.
+    case sha256
+    /// Nothing: the scheme does not sign it.
+    case nothing
 }
 
 /// Whether a body is available for another copy of a request.

@@ -20,7 +20,7 @@ import CountersignWire
 ///
 /// Create one for each server and share it in the whole app. A request in progress outlives the value that
 /// sent it.
-public final class CountersignClient: Sendable {
+public final class CountersignClient: APISending {
     let core: ClientCore
     /// Signs for the device if its key is bound to presence and the user is present: set in the clients that
     /// ``withPresence(_:_:)`` passes to its closure.
@@ -51,6 +51,9 @@ public final class CountersignClient: Sendable {
 }
 
 extension CountersignClient {
+    /// Signs and sends requests in the name of the app's version and of the signed-in account.
+    public var sender: APISender { APISender(engine: core, signer: signer) }
+
     /// Call this at launch: restores the last login and returns what to show.
     ///
     /// The authority confirms the session, and the client renews it if its token has expired. Only the
@@ -99,15 +102,11 @@ extension CountersignClient {
 
 extension CountersignClient {
     /// What to show now.
-    public var state: CountersignState { core.stateMachine.current }
+    public var state: CountersignState { core.context.report.state }
 
     /// What to show, from now on: the current state first, then each change. For any number of listeners; a
     /// slow listener gets the last state and misses those in between. Ends when the client does.
-    public var states: AsyncStream<CountersignState> { core.stateMachine.stream() }
-
-    /// What the client does, from now on, for a log. For any number of listeners; a slow listener loses the
-    /// oldest of more than a thousand waiting events. Holds no secrets. Ends when the client does.
-    public var events: AsyncStream<CountersignEvent> { core.events.stream() }
+    public var states: AsyncStream<CountersignState> { core.context.report.states }
 }
 
 /// For tools, which show more than an app needs.
@@ -144,13 +143,13 @@ extension CountersignClient {
     /// of throwing them; throws if the authority has ended the session.
     package func answer(to request: APIRequest) async throws(CountersignError) -> APIAnswer {
         try await core.send(
-            request, options: ClientCore.CallOptions(reading: .streamed, signer: nil, refusals: .answered))
+            request, options: CallOptions(reading: .streamed, signer: nil, refusals: .answered))
     }
 
     /// The signed request as it would be sent now. Renews nothing and sends nothing.
     package func draft(of request: APIRequest) async throws(CountersignError) -> Draft {
         try await core.open()
-        let plain = try core.draft(request, body: try await PreparedBody(request.body))
+        let plain = try core.draft(of: request, body: try await PreparedBody(request.body))
         return try await core.run(signer: nil) {
             (installation, environment) async throws(ClientOperationError) in
             switch request.caller {

@@ -21,25 +21,12 @@ package struct LegacyCalls: Sendable {
         case app
     }
 
-    /// The account of a request. Another account may sign in before the request is sent or repeated.
-    package enum Owner: Sendable, Equatable {
-        /// The account that is signed in when the request is first sent; its repeats use the same account.
-        case currentAccount
-        case account(name: String, userID: Int64)
-
-        fileprivate func resolved(by session: LegacySession) throws(ClientOperationError) -> Owner {
-            let resolved = Owner.account(name: session.account, userID: session.userID)
-            guard self == .currentAccount || self == resolved else { throw .accountChanged }
-            return resolved
-        }
-    }
-
     /// Throws if the server says that the session is over or the app version retired, or if another account
     /// than the owner is signed in: a request is never sent in another user's name. Returns other refusals as
     /// results. `transport` is the transport of this request if it differs from the usual one; `body` says
     /// whether the body can be sent twice.
     package func send(
-        _ draft: Draft, as caller: Caller = .user, of owner: Owner = .currentAccount,
+        _ draft: Draft, as caller: Caller = .user, of owner: SignedCalls.Owner = .currentAccount,
         over transport: (any Transport)? = nil, body: BodyUse = .repeatable
     ) async throws(ClientOperationError) -> Response {
         var (mayRenew, mayReplace) = (true, true)
@@ -76,7 +63,7 @@ package struct LegacyCalls: Sendable {
 
     /// The signed request as it would be sent now.
     package func signed(
-        _ draft: Draft, as caller: Caller = .user, of owner: Owner = .currentAccount
+        _ draft: Draft, as caller: Caller = .user, of owner: SignedCalls.Owner = .currentAccount
     ) async throws(ClientOperationError) -> Draft {
         let session = try await session(of: caller)
         if let session { _ = try owner.resolved(by: session) }
@@ -84,10 +71,7 @@ package struct LegacyCalls: Sendable {
     }
 
     /// The owner of a request that is made now; nil if no account is known to be signed in.
-    package func owner() async -> Owner? {
-        guard let session = try? await account.session() else { return nil }
-        return .account(name: session.account, userID: session.userID)
-    }
+    package func owner() async -> SignedCalls.Owner? { try? await account.session().owner }
 
     private func session(of caller: Caller) async throws(ClientOperationError) -> LegacySession? {
         switch caller {

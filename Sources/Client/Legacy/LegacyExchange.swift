@@ -66,16 +66,7 @@ package struct LegacyExchange: Sendable {
 
     /// Gets a new token for `loginToken`.
     func renew(with loginToken: Secret) async throws(ClientOperationError) -> LegacyTokenResponse {
-        try server.requireBearerSecretsAllowed()
-        var draft = Draft(
-            method: "POST", target: Array(server.tokens.renewalPath.utf8), authority: server.host,
-            transport: server.transport)
-        addFields(to: &draft)
-        draft.setField("Content-Type", to: "application/x-www-form-urlencoded")
-        loginToken.withExposedBytes { Form.append("loginToken", value: $0, to: &draft.body) }
-        // Our gateway accepts it signed or not; auth-v4 signs JSON alone.
-        if server.signing.name != .authV4 { draft = try sign(draft) }
-        return try LegacyTokenResponse(try await carry(draft, by: own), at: time)
+        try LegacyTokenResponse(try await post(loginToken, to: server.tokens.renewalPath), at: time)
     }
 
     /// Ends a session at `path` by its token and login token. Its token goes where requests have it. `cookie`
@@ -83,15 +74,23 @@ package struct LegacyExchange: Sendable {
     func end(
         _ session: LegacySession, at path: String, cookie: String?
     ) async throws(ClientOperationError) -> Response {
+        try await post(session.loginToken, to: path, cookie: cookie, tokenOf: session)
+    }
+
+    private func post(
+        _ loginToken: Secret?, to path: String, cookie: String? = nil, tokenOf session: LegacySession? = nil
+    ) async throws(ClientOperationError) -> Response {
         try server.requireBearerSecretsAllowed()
         var draft = Draft(
             method: "POST", target: Array(path.utf8), authority: server.host, transport: server.transport)
         addFields(to: &draft)
         if let cookie { draft.setField("Cookie", to: cookie) }
         draft.setField("Content-Type", to: "application/x-www-form-urlencoded")
-        session.loginToken?.withExposedBytes { Form.append("loginToken", value: $0, to: &draft.body) }
-        if let token = session.token { try addToken(to: &draft, userID: session.userID, token: token) }
-        // As for renewals: auth-v4 signs JSON alone.
+        loginToken?.withExposedBytes { Form.append("loginToken", value: $0, to: &draft.body) }
+        if let session, let token = session.token {
+            try addToken(to: &draft, userID: session.userID, token: token)
+        }
+        // Our gateway accepts it signed or not; auth-v4 signs JSON alone.
         if server.signing.name != .authV4 { draft = try sign(draft) }
         return try await carry(draft, by: own)
     }

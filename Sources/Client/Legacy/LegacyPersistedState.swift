@@ -35,6 +35,9 @@ package struct LegacySession: Sendable {
         self.expires = expires
     }
 
+    /// The account, as the owner of a request.
+    package var owner: SignedCalls.Owner { .legacyAccount(name: account, userID: userID) }
+
     /// Distinguishes sessions, and the tokens of one session, by digest, so that no token is compared byte by
     /// byte.
     var mark: Mark { Mark(userID: userID, token: token?.digest, loginToken: loginToken?.digest) }

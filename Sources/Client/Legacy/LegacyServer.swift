@@ -15,16 +15,7 @@ package struct LegacyServer: Sendable {
     package var tokens = LegacyTokens()
     package var userAgent: String
     package var channel: Installation.Channel
-    package var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
-
-    /// Where the client may send a password or a bearer token.
-    package enum BearerSecrets: Sendable {
-        case onlyToThePinnedCertificate
-        /// Also to a server whose certificate is issued by any authority that the system trusts.
-        case toAnyCertificateThatVerifies
-        /// Also without TLS: every party on the path can read them.
-        case inTheClearToWhoeverListens
-    }
+    package var bearerSecrets = Installation.BearerSecrets.onlyToThePinnedCertificate
 
     package init(
         host: String, transport: Request.Transport, signing: LegacySigningMethod, userAgent: String,
@@ -68,16 +59,6 @@ package enum LegacySigningMethod: Sendable {
     /// Requests are not signed.
     case none
     case scheme(any Scheme, Credentials)
-
-    /// What must be known of a body before a request with it is signed.
-    package enum BodyNeed: Sendable, Equatable {
-        /// All of it: the scheme signs its content.
-        case bytes
-        /// Its MD5.
-        case md5
-        /// Nothing: the scheme does not sign it.
-        case nothing
-    }
 
     /// `isForm`: whether the body is `application/x-www-form-urlencoded`.
     package func need(ofFormBody isForm: Bool) -> BodyNeed {

@@ -1,3 +1,4 @@
+import CountersignClient
 import CountersignMemory
 import CountersignTransport
 import CountersignTrust
@@ -15,6 +16,10 @@ public final class CookieStore: Sendable {
         var cookies: [Cookie] = []
         /// How often all cookies were removed.
         var removals = 0
+        /// The account that they belong to; nil while none is known to be signed in.
+        var owner: SignedCalls.Owner?
+
+        mutating func removeAll() { (cookies, removals) = ([], removals + 1) }
     }
 
     private let kept = Locked(Kept())
@@ -29,7 +34,16 @@ public final class CookieStore: Sendable {
     public var cookies: [Cookie] { kept.with { $0.cookies } }
 
     /// Removes all cookies. Responses to requests that are in progress set none any more.
-    public func removeAll() { kept.with { $0 = Kept(removals: $0.removals + 1) } }
+    public func removeAll() { kept.with { $0.removeAll() } }
+
+    /// An account has signed in, or none is signed in any more (nil): the cookies of another account must not
+    /// go with its requests.
+    func belong(to owner: SignedCalls.Owner?) {
+        kept.with { kept in
+            if let former = kept.owner, former != owner { kept.removeAll() }
+            kept.owner = owner
+        }
+    }
 
     /// How often all cookies were removed: a request notes it before it is sent, for
     /// ``take(_:setting:unlessRemovedSince:)``.
@@ -80,9 +94,9 @@ struct CookieJar: Sendable {
     let clock: DeviceClock
 
     /// The value of `Cookie` for a request that has no such field; nil if cookies are off or none matches.
-    func field(for draft: Draft) -> String? {
+    func field(target: [UInt8]) -> String? {
         guard rule == .keptUntilSignOut else { return nil }
-        let setting = setting(of: draft.target)
+        let setting = setting(of: target)
         return store.field(path: setting.path, isEncrypted: setting.isEncrypted, at: setting.time)
     }
 
@@ -98,9 +112,4 @@ struct CookieJar: Sendable {
             path: String(decoding: target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self),
             isEncrypted: base.origin.security == .tls, time: clock.wall())
     }
-}
-
-extension CountersignClient {
-    /// The cookies that the server has set; empty unless ``CountersignOptions/cookies`` keeps them.
-    public var cookies: CookieStore { core.jar.store }
 }

@@ -8,19 +8,14 @@ import CountersignWire
 
 /// The state that a client and all values derived from it share: made once, by ``Composition``.
 final class ClientCore: Sendable {
+    let context: CallContext
     let release: ReleaseKey
-    let base: BaseURL
     let options: CountersignOptions
-    let carrier: any RequestTransport
     let trust: ActiveTrust
     let keeper: StateKeeper
     let vault: SwitchableVault
     let item: ItemName
     let stateMachine: ClientStateMachine
-    let events: Broadcast<CountersignEvent>
-    let hints: UpdateHints
-    let jar: CookieJar
-    private let names: CallNames
     /// The environment for the client's own requests: logins, refreshes, sessions.
     let environment: ClientEnvironment
     private let line = BlockingWorkQueue("countersign.client")
@@ -28,19 +23,18 @@ final class ClientCore: Sendable {
     private let offset = Locked<Int64>(0)
 
     init(_ parts: Composition) {
-        (release, base, options, carrier) = (parts.release, parts.base, parts.options, parts.carrier)
+        (context, release, options, environment) = (
+            parts.context, parts.release, parts.options, parts.environment
+        )
         (trust, keeper, vault, item) = (parts.trust, parts.keeper, parts.vault, parts.item)
-        (stateMachine, events, environment) = (parts.stateMachine, parts.events, parts.environment)
-        jar = CookieJar(
-            store: parts.cookies, rule: parts.options.cookies, base: parts.base, clock: parts.options.clock)
-        hints = UpdateHints(parts.events)
-        names = CallNames(host: parts.base.origin.host.description)
+        stateMachine = parts.stateMachine
     }
 
-    deinit {
-        stateMachine.finish()
-        events.finish()
-    }
+    deinit { context.report.finish() }
+
+    var base: BaseURL { context.base }
+
+    var events: Broadcast<CountersignEvent> { context.report.events }
 
     /// The installation under the trust that is in force.
     var installation: Installation {
@@ -61,11 +55,6 @@ final class ClientCore: Sendable {
     /// The accounts whose password a login must not send; nil if no login sends one.
     var passwordFallback: OpaqueAccounts? {
         options.passwordLogin == .never ? nil : environment.opaqueAccounts
-    }
-
-    /// The next call's name in events.
-    func beginCall(_ method: APIMethod, path: String) -> CountersignEvent.Call {
-        names.next(method, path: path)
     }
 
     /// Reads the vault if that was not done: it may wait for a disk, a keychain or a user, so it runs on a
@@ -187,7 +176,7 @@ extension ClientCore {
         try await admit(request.caller, owner: owner)
         try await resolve(owner, for: request.caller)
         let body = try await PreparedBody(request.body)
-        let plain = try draft(request, body: body)
+        let plain = try draft(of: request, body: body)
         if request.caller == .account, try hasRunOut() {
             _ = try await run(signer: signer) {
                 (installation, environment) async throws(ClientOperationError) in
@@ -204,10 +193,7 @@ extension ClientCore {
                         plain, as: owner.signing)
                 case .app: try ReleaseCalls(installation, environment: callEnvironment).signed(plain)
                 }
-            return SignedRequest(
-                method: APIMethod(draft.method),
-                url: base.origin.description + String(decoding: draft.target, as: UTF8.self),
-                fields: draft.fields.map(HeaderField.init), body: request.body)
+            return context.signed(draft, of: request, body: body)
         } catch {
             throw CountersignError(error)
         }
@@ -216,10 +202,19 @@ extension ClientCore {
     /// Whether the token is known to be refused: it has expired, or is for the app's version before an
     /// update.
     private func hasRunOut() throws(CountersignError) -> Bool {
+        guard let login = try storedState().login else { return false }
         do throws(ClientOperationError) {
-            guard let login = try keeper.state().login else { return false }
             return try login.expires <= environment.now()
                 || login.isOfAnother(than: installation.release.keyID)
+        } catch {
+            throw CountersignError(error)
+        }
+    }
+
+    /// As last known here.
+    func storedState() throws(CountersignError) -> PersistedState {
+        do throws(ClientOperationError) {
+            return try keeper.state()
         } catch {
             throw CountersignError(error)
         }

@@ -46,15 +46,12 @@ final class ClientStateMachine: Sendable {
     }
 
     private let state: Locked<State>
-    private let shown = Broadcast<CountersignState>(.latest, latest: .unavailable)
-    private let events: Broadcast<CountersignEvent>
+    private let report: StatePublisher
 
-    init(_ events: Broadcast<CountersignEvent>, gate: Gate) {
-        self.events = events
+    init(_ report: StatePublisher, gate: Gate) {
+        self.report = report
         state = Locked(State(gate: gate))
     }
-
-    var current: CountersignState { state.with { $0.shown } }
 
     /// Whether an account is signed in and served, whether or not its user has passed the gate.
     var isSignedIn: Bool {
@@ -62,13 +59,6 @@ final class ClientStateMachine: Sendable {
             if case (.notRequired, .active) = (state.update, state.session) { true } else { false }
         }
     }
-
-    func stream() -> AsyncStream<CountersignState> { shown.stream() }
-
-    /// Those that follow the state: a request that waits is one.
-    var listenerCount: Int { shown.listenerCount }
-
-    func finish() { shown.finish() }
 
     /// Takes the new status from the client module.
     func update(to status: SessionStatus) {
@@ -130,12 +120,10 @@ final class ClientStateMachine: Sendable {
     /// Publishes under the lock, so that listeners receive changes in the order in which they happened.
     private func change(_ body: (inout State) -> Void) {
         state.with { state in
-            let (before, wasNeeded) = (state.shown, state.isPresenceNeeded)
+            let before = state.shown
             body(&state)
-            if state.isPresenceNeeded, !wasNeeded { events.tell(.presenceNeeded) }
-            guard state.shown != before else { return }
-            shown.tell(state.shown)
-            events.tell(.state(CountersignEvent.State(state.shown)))
+            report.publish(
+                state.shown == before ? nil : state.shown, isPresenceNeeded: state.isPresenceNeeded)
         }
     }
 }
@@ -202,7 +190,7 @@ extension ClientCore {
     ) async throws(CountersignError) {
         var awaited = first.owner
         owner.resolve(awaited)
-        for await state in stateMachine.stream() {
+        for await state in context.report.states {
             if let owner = owner.account, case .active(let account) = state, account.name != owner.description
             {
                 throw .accountChanged
@@ -238,7 +226,7 @@ extension ClientStateMachine.Obstacle {
     }
 
     /// Polling stops when the session is over or the version is not served, whichever request found out.
-    fileprivate func check(_ occasion: ClientCore.CallOptions.Occasion) throws(CountersignError) {
+    fileprivate func check(_ occasion: CallOptions.Occasion) throws(CountersignError) {
         switch (occasion, self) {
         case (.single, _), (.round, .gate): return
         case (.round, .update), (.round, .endedSession): throw error

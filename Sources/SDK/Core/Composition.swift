@@ -7,34 +7,28 @@ import CountersignWire
 
 /// Composes a client: the only place that chooses its transport, vault, trust and clock.
 struct Composition {
+    let context: CallContext
     let release: ReleaseKey
-    let base: BaseURL
     let options: CountersignOptions
-    let carrier: any RequestTransport
     let trust: ActiveTrust
     let vault: SwitchableVault
     /// The vault item of the session.
     let item: ItemName
     let keeper: StateKeeper
-    let events: Broadcast<CountersignEvent>
     let stateMachine: ClientStateMachine
     let environment: ClientEnvironment
-    let cookies = CookieStore()
-
-    /// The most log lines that wait for a slow reader.
-    static let mostEvents = 1_000
 
     init(
         release: ReleaseKey, baseURL: String, vault place: VaultPlace, trust: Trust,
         options: CountersignOptions
     ) throws(CountersignError) {
         let base = try BaseURL(baseURL, encryption: options.encryption)
-        let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
-        options.log.follow(events.stream())
+        let report = StatePublisher()
+        options.log.follow(report.events.stream())
         try Composition.checkCoverage(of: trust, for: base.origin)
         let pins = try ActiveTrust.keeper(
             builtIn: trust, updates: options.pinUpdates, for: base.origin)
-        if let discarded = pins?.discarded { events.tell(.pinsDiscarded(discarded)) }
+        if let discarded = pins?.discarded { report.events.tell(.pinsDiscarded(discarded)) }
         let inForce = pins?.current.trust ?? trust
         guard
             release.authorityKey != nil || base.origin.security == .plaintext
@@ -57,7 +51,7 @@ struct Composition {
                     + "and a password goes to no other"
             )
         }
-        let carrier = try Composition.carrier(options.transport, trust: inForce, events: events)
+        context = try CallContext(base, options: options, trust: inForce, report: report)
         do throws(ClientOperationError) {
             item = try StateKeeper.item(host: base.origin.authority, app: release.app)
         } catch {
@@ -69,11 +63,10 @@ struct Composition {
             over: lasting,
             persistence: options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
         keeper = StateKeeper(vault.vault, item: item, deviceKeys: DeviceKeyPolicy(options))
-        stateMachine = ClientStateMachine(events, gate: Composition.gate(options))
+        stateMachine = ClientStateMachine(report, gate: Composition.gate(options))
         var environment = ClientEnvironment(
             transport: AuthorityTransport(
-                carrier: carrier, origin: base.origin, events: events,
-                refresh: Array("\(options.routes)/token".utf8)),
+                context, refresh: "\(options.routes)/token", largestResponse: 1 << 20),
             keeper: keeper, time: DeviceTime(clock: options.clock), random: NonceRandom())
         // Kept even if the session ends with the process: its entries open nothing, and they must outlive
         // every session.
@@ -86,32 +79,17 @@ struct Composition {
             }
         }
         self.environment = environment
-        (self.release, self.base, self.options, self.carrier) = (release, base, options, carrier)
-        (self.trust, self.events) = (
-            ActiveTrust(builtIn: trust, keeper: pins, carrier: carrier, for: base.origin), events
-        )
-        let owner = Locked<AccountName?>(nil)
-        keeper.announce { [stateMachine, cookies] status in
+        (self.release, self.options) = (release, options)
+        self.trust = ActiveTrust(builtIn: trust, keeper: pins, carrier: context.carrier, for: base.origin)
+        keeper.announce { [stateMachine, cookies = context.jar.store] status in
             stateMachine.update(to: status)
-            Composition.clear(cookies, of: owner, at: status)
+            // Cookies of one account must not go with another's requests.
+            switch status {
+            case .active(let account, _, _): cookies.belong(to: .account(account))
+            case .signedOut: cookies.belong(to: nil)
+            case .locked, .unavailable: break
+            }
         }
-    }
-
-    /// Cookies of one account must not go with another's requests.
-    private static func clear(
-        _ cookies: CookieStore, of owner: Locked<AccountName?>, at status: SessionStatus
-    ) {
-        let next: AccountName?
-        switch status {
-        case .active(let account, _, _): next = account
-        case .signedOut: next = nil
-        case .locked, .unavailable: return
-        }
-        let former = owner.with { owner in
-            defer { owner = next }
-            return owner
-        }
-        if let former, former != next { cookies.removeAll() }
     }
 
     /// A key that is stored with the session needs no presence.
@@ -132,27 +110,6 @@ struct Composition {
         throw .misuse(
             "trust: no rule covers \(origin.host), the host of the base URL; the rules are for \(patterns): "
                 + "expected a rule for it, `.system` among them where it is not pinned")
-    }
-
-    static func carrier(
-        _ choice: CountersignOptions.TransportChoice, trust: Trust, events: Broadcast<CountersignEvent>
-    ) throws(CountersignError) -> any RequestTransport {
-        switch choice {
-        case .custom(let carrier):
-            carrier.replaceTrust(by: trust)
-            return carrier
-        case .standard(var options):
-            let observe = options.observe
-            options.observe = { verdict in
-                events.tell(.judged(verdict))
-                observe(verdict)
-            }
-            do throws(TransportError) {
-                return try PlatformTransport(trust: trust, options: options)
-            } catch {
-                throw CountersignError(error)
-            }
-        }
     }
 }
 

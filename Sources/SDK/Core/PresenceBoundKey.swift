@@ -4,49 +4,67 @@ import CountersignSeal
 import CountersignTrust
 import CountersignVault
 
-/// A device's signing key that is released only when the user is present.
-struct PresenceBoundKey: DeviceKeyBinder {
+/// Secrets in the vault that are released only when the user is present.
+struct PresenceSecrets: Sendable {
     let presence: UserPresence
     let vault: Vault
-    /// Apart from the session's item: this one is sealed to a person.
+    /// Apart from the session's item: these are sealed to a person.
     let service: String
+
+    /// The system shows `reason` with its prompt.
+    func set(_ secret: Secret, named name: String, reason: String) async throws(ClientOperationError) {
+        let answer: PresenceAnswer<Void>
+        do throws(VaultError) {
+            answer = try await presence.setSecret(secret, at: try place(name), in: vault, reason: reason)
+        } catch {
+            throw ClientOperationError(error)
+        }
+        if case .notPresent(let step, _) = answer { throw .notPresent(step) }
+    }
+
+    func secret(named name: String, reason: String) async throws(ClientOperationError) -> Secret {
+        let answer: PresenceAnswer<Secret>
+        do throws(VaultError) {
+            answer = try await presence.secret(try place(name), in: vault, reason: reason)
+        } catch {
+            throw ClientOperationError(error)
+        }
+        switch answer {
+        case .present(let secret): return secret
+        case .notPresent(let step, _): throw .notPresent(step)
+        }
+    }
+
+    /// A failure is harmless: the secret remains without the session that it opens.
+    func remove(_ name: String) async {
+        guard let place = try? place(name) else { return }
+        try? await presence.remove(place, in: vault)
+    }
+
+    private func place(_ name: String) throws(VaultError) -> ItemName {
+        try ItemName(service: service, account: name)
+    }
+}
+
+/// A device's signing key that is released only when the user is present.
+struct PresenceBoundKey: DeviceKeyBinder {
+    let secrets: PresenceSecrets
     /// The text that the system shows with its prompt.
     let reason: String
 
     func bind(_ key: Secret, named name: String) async throws(ClientOperationError) {
-        let answer: PresenceStep
-        do throws(VaultError) {
-            let place = try ItemName(service: service, account: name)
-            switch try await presence.setSecret(key, at: place, in: vault, reason: reason) {
-            case .present: return
-            case .notPresent(let step, _): answer = step
-            }
-        } catch {
-            if case .locked(let detail) = error { throw .vaultLocked(detail) }
-            throw .vaultFailed("\(error)")
-        }
-        throw .notPresent(answer)
+        try await secrets.set(key, named: name, reason: reason)
     }
 
     /// The key, until it is revoked. In hardware it is the wrapped key that presence releases.
     func release(_ keys: DeviceKeys, in environment: ClientEnvironment) async throws(CountersignError)
         -> PresenceSigner
     {
-        let answer: PresenceAnswer<Secret>
-        do throws(VaultError) {
-            let place = try ItemName(service: service, account: keys.name)
-            answer = try await presence.secret(place, in: vault, reason: reason)
+        do throws(ClientOperationError) {
+            let secret = try await secrets.secret(named: keys.name, reason: reason)
+            return PresenceSigner(try environment.open(secret, of: keys))
         } catch {
             throw CountersignError(error)
-        }
-        switch answer {
-        case .notPresent(let step, _): throw .notPresent(step)
-        case .present(let secret):
-            do throws(ClientOperationError) {
-                return PresenceSigner(try environment.open(secret, of: keys))
-            } catch {
-                throw CountersignError(error)
-            }
         }
     }
 }
@@ -110,13 +128,7 @@ extension ClientCore {
         guard let bound = boundKey(reason) else {
             throw .misuse("presence: CountersignOptions.deviceKey binds no key to it")
         }
-        let keys: DeviceKeys?
-        do throws(ClientOperationError) {
-            keys = try keeper.state().keys
-        } catch {
-            throw CountersignError(error)
-        }
-        guard let keys, keys.isBoundToPresence else { throw .notSignedIn }
+        guard let keys = try storedState().keys, keys.isBoundToPresence else { throw .notSignedIn }
         let signer = try await bound.release(keys, in: environment)
         stateMachine.openGate()
         return signer
@@ -125,7 +137,8 @@ extension ClientCore {
     /// Nil if the key is stored with the session.
     func boundKey(_ reason: String) -> PresenceBoundKey? {
         guard case .boundToPresence(let presence) = options.deviceKey else { return nil }
-        return PresenceBoundKey(
-            presence: presence, vault: vault.vault, service: "\(item.service) key", reason: reason)
+        let secrets = PresenceSecrets(
+            presence: presence, vault: vault.vault, service: "\(item.service) key")
+        return PresenceBoundKey(secrets: secrets, reason: reason)
     }
 }

@@ -24,19 +24,33 @@ import CountersignWire
 /// certificate that the machine trusts for this host can end a session, stop the app by asking for an update,
 /// or have a request sent a second time by saying that its token has expired. ``CountersignClient`` believes
 /// none of that without a signature.
-public final class LegacyClient: Sendable {
-    let base: BaseURL
+///
+/// Requests (``APISending``) differ from those of ``CountersignClient``:
+///
+/// - If the token has expired (`-101`), the client renews it, once for all requests that find out, and sends
+///   the request again: the server has refused the first copy. It does **not** repeat a request whose
+///   response was lost, because these servers cannot recognize a second copy; ``LegacyOptions/retry`` repeats
+///   those with a safe method. An `err` of any other code, and any status, is a response.
+/// - A request throws ``CountersignError/accountChanged`` instead of being sent again in the name of another
+///   account that has signed in meanwhile; ``CountersignError/notSignedIn``, and nothing is sent, if no
+///   account is signed in and its caller is the account; ``CountersignError/signedOut(_:)`` for `-100`;
+///   ``CountersignError/updateRequired(url:)`` for `-99`, and from then on without sending, until
+///   ``resume()``.
+/// - The scheme decides how much of an upload is in memory. Without a scheme, and under auth-v2, a body
+///   streams without a signature; under auth-v1 it is read once for its MD5, which is signed, and once for
+///   each copy that is sent. form-md5 and auth-v4, and all of them for forms, sign its content: it is read
+///   into memory, at most ``LegacyOptions/largestAnswer`` bytes. ``APIRequest/Body/once(_:sha256:)`` works if
+///   the scheme signs nothing of the body; its digest is not used.
+/// - A download's body that may be a refusal (JSON of at most 64 KiB, under any status) is read whole first.
+/// - A signed request for another HTTP stack is valid for minutes, and no token is renewed for it.
+public final class LegacyClient: APISending {
+    let context: CallContext
     let options: LegacyOptions
     let account: LegacyAccount
     let calls: LegacyCalls
     let vault: LegacyVault
-    let carrier: any RequestTransport
-    let report: LegacyStatePublisher
-    let names: CallNames
-    let hints: UpdateHints
     /// Nil if no presence is needed.
-    let presence: LegacyPresence?
-    let kept: LegacyCookies
+    let presence: PresenceSecrets?
 
     /// Opens nothing, and sends nothing: the vault is read at the first call.
     /// - Parameters:
@@ -53,12 +67,21 @@ public final class LegacyClient: Sendable {
     ) throws(CountersignError) {
         let parts = try LegacyComposition(
             scheme: scheme, baseURL: baseURL, login: login, vault: vault, trust: trust, options: options)
-        (base, account, self.vault, carrier) = (parts.base, parts.account, parts.vault, parts.carrier)
-        (report, presence, self.options) = (parts.report, parts.presence, options)
-        names = CallNames(host: parts.base.origin.host.description)
-        kept = parts.cookies
-        hints = UpdateHints(parts.report.events)
+        (context, account, self.vault) = (parts.context, parts.account, parts.vault)
+        (presence, self.options) = (parts.presence, options)
         calls = LegacyCalls(account)
+    }
+
+    /// Opens the vault, runs an operation on the account and translates its errors for the app.
+    func run<Result: Sendable>(
+        _ operation: @Sendable (LegacyAccount) async throws(ClientOperationError) -> Result
+    ) async throws(CountersignError) -> Result {
+        do throws(ClientOperationError) {
+            try await open()
+            return try await operation(account)
+        } catch {
+            throw CountersignError(error)
+        }
     }
 
     /// Call this before the account reads anything from the vault.
@@ -73,20 +96,17 @@ public final class LegacyClient: Sendable {
 
     deinit { report.finish() }
 
+    var report: StatePublisher { context.report }
+
+    /// Signs by the server's scheme.
+    public var sender: APISender { APISender(engine: self) }
+
     /// What to show now.
     public var state: CountersignState { report.state }
 
     /// What to show, from now on: the current state first, then each change. For any number of listeners.
     /// Ends when the client does.
     public var states: AsyncStream<CountersignState> { report.states }
-
-    /// What the client does, from now on, for a log. For any number of listeners; a slow listener loses the
-    /// oldest of more than a thousand waiting events. Holds no secrets: a path comes without its query, which
-    /// contains the token with form-md5. Ends when the client does.
-    public var events: AsyncStream<CountersignEvent> { report.events.stream() }
-
-    /// The cookies that the server has set; empty unless ``LegacyOptions/cookies`` keeps them.
-    public var cookies: CookieStore { kept.jar.store }
 }
 
 extension LegacyClient {
@@ -110,12 +130,8 @@ extension LegacyClient {
     /// Also allows requests again after ``CountersignState/updateRequired(url:)``.
     @discardableResult
     public func resume() async -> CountersignState {
-        do throws(ClientOperationError) {
-            try await open()
-            try await account.resume()
-        } catch {
-            // The state shows what the error means for the session.
-        }
+        // The state shows what an error means for the session.
+        _ = try? await run { (account) async throws(ClientOperationError) in try await account.resume() }
         return state
     }
 
@@ -126,17 +142,15 @@ extension LegacyClient {
     /// ``LegacyOptions/gate`` still locks, since its token cannot be read.
     @discardableResult
     public func logOut() async throws(CountersignError) -> LogOutResult {
-        let former: LegacySession?
-        let cookie = options.logoutPath.flatMap { kept.field(for: $0) }
-        do throws(ClientOperationError) {
-            try await open()
+        let cookie = options.logoutPath.flatMap { context.jar.field(target: Array($0.utf8)) }
+        let former = try await run { (account) async throws(ClientOperationError) in
             let key = try? await account.keyName()
-            former = try await account.logOut()
-            kept.removeAll()
+            let former = try await account.logOut()
+            context.jar.store.belong(to: nil)
+            context.jar.store.removeAll()
             try await forgetKept()
             if let key { await presence?.remove(key) }
-        } catch {
-            throw CountersignError(error)
+            return former
         }
         guard let former, let path = options.logoutPath else { return .serverWasNotTold }
         return await tellServer(ofEndOf: former, at: path, cookie: cookie)
@@ -154,7 +168,7 @@ extension LegacyClient {
     private func tellServer(
         ofEndOf session: LegacySession, at path: String, cookie: String?
     ) async -> LogOutResult {
-        let call = names.next(.post, path: path)
+        let call = context.names.next(.post, path: path)
         let start = options.clock.monotonic()
         report.events.tell(.began(call))
         do throws(ClientOperationError) {
@@ -177,12 +191,10 @@ extension LegacyClient {
     /// `Migration`).
     public func adopt(_ session: LegacySessionRemains) async throws(CountersignError) {
         let session = session.session
-        do throws(ClientOperationError) {
-            try await open()
-            guard try await account.isEmpty() else { return }
-        } catch {
-            throw CountersignError(error)
+        let isEmpty = try await run { (account) async throws(ClientOperationError) in
+            try await account.isEmpty()
         }
+        guard isEmpty else { return }
         try await keeping { (account) async throws(ClientOperationError) in try await account.adopt(session) }
     }
 
@@ -227,38 +239,4 @@ extension LegacySessionRemains: CustomStringConvertible, CustomReflectable {
 
     /// A dump shows no more than a log does.
     public var customMirror: Mirror { Mirror(self, children: ["account": session.account]) }
-}
-
-/// Publishes a legacy client's state and events.
-final class LegacyStatePublisher: Sendable {
-    let events: Broadcast<CountersignEvent>
-    private let shown = Broadcast<CountersignState>(.latest, latest: .unavailable)
-    private let isPresenceNeeded = Locked(false)
-
-    init(_ events: Broadcast<CountersignEvent>) { self.events = events }
-
-    var state: CountersignState { shown.latest ?? .unavailable }
-
-    var states: AsyncStream<CountersignState> { shown.stream() }
-
-    /// Those that follow the state: a request that waits is one.
-    var listenerCount: Int { shown.listenerCount }
-
-    /// Takes the next status from the client module: each differs from the one before.
-    func take(_ status: LegacySessionStatus) {
-        let isNeeded = status == .presenceNeeded
-        let wasNeeded = isPresenceNeeded.with { known in
-            defer { known = isNeeded }
-            return known
-        }
-        if isNeeded, !wasNeeded { events.tell(.presenceNeeded) }
-        let state = CountersignState(status)
-        shown.tell { _ in state }
-        events.tell(.state(CountersignEvent.State(state)))
-    }
-
-    func finish() {
-        shown.finish()
-        events.finish()
-    }
 }

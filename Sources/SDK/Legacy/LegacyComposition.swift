@@ -9,32 +9,26 @@ import CountersignWire
 
 /// Where a legacy client is put together.
 struct LegacyComposition {
-    let base: BaseURL
-    let options: LegacyOptions
+    let context: CallContext
     let account: LegacyAccount
     let vault: LegacyVault
-    let carrier: any RequestTransport
-    let report: LegacyStatePublisher
-    let presence: LegacyPresence?
-    let cookies: LegacyCookies
+    let presence: PresenceSecrets?
 
     init(
         scheme: LegacyScheme, baseURL: String, login: LegacyLogin?, vault place: VaultPlace, trust: Trust,
         options: LegacyOptions
     ) throws(CountersignError) {
         let base = try BaseURL(baseURL, encryption: options.encryption)
-        let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
-        let carrier = try Composition.carrier(options.transport, trust: trust, events: events)
+        let report = StatePublisher()
+        context = try CallContext(base, options: options, trust: trust, report: report)
         let server = try LegacyComposition.server(
             scheme: scheme, base: base, login: login, trust: trust, options: options)
-        let transport = LegacyTransport(
-            carrier: carrier, origin: base.origin, most: options.largestAnswer, events: events,
-            renewals: Array(options.renewalPath.utf8))
+        let transport = AuthorityTransport(
+            context, refresh: options.renewalPath, largestResponse: options.largestAnswer,
+            refusalCode: { LegacyRefusals.code(of: $0) })
         let clock = options.clock
-        var own = transport
-        own.patience = AuthorityTransport.timeout
         let exchange = LegacyExchange(
-            server, transport: transport, own: own, now: { clock.wall() }, random: SystemRandom())
+            server, transport: transport, own: transport, now: { clock.wall() }, random: SystemRandom())
         let store: LegacyStore
         do throws(VaultError) {
             let item = try ItemName(
@@ -47,29 +41,26 @@ struct LegacyComposition {
             store = LegacyStore(remembering.vault, item: item)
             // A session that ends with the process needs no gate at the next launch.
             if case .atLaunch(let person) = options.gate, options.remembers != .nothing {
-                presence = LegacyPresence(presence: person, vault: remembering.vault, service: bound)
+                presence = PresenceSecrets(presence: person, vault: remembering.vault, service: bound)
             } else {
                 presence = nil
             }
         } catch {
             throw CountersignError(error)
         }
-        options.log.follow(events.stream())
-        let report = LegacyStatePublisher(events)
-        let cookies = LegacyCookies(
-            CookieJar(store: CookieStore(), rule: options.cookies, base: base, clock: options.clock),
-            loginTarget: Array((login?.route.path ?? login?.route.rung.endpoint.path ?? "/").utf8))
-        self.cookies = cookies
+        options.log.follow(report.events.stream())
+        let jar = context.jar
+        let login = Array((login?.route.path ?? login?.route.rung.endpoint.path ?? "/").utf8)
         account = LegacyAccount(
             exchange, store: store,
             remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing,
             sessionStorage: presence == nil ? .plain : .sealedByPresence,
-            reportSignIn: { cookies.begin($0) }
+            reportSignIn: { jar.begin($0, target: login) }
         ) { status in
-            cookies.take(status)
-            report.take(status)
+            jar.follow(status)
+            let state = CountersignState(status)
+            report.publish(state, isPresenceNeeded: status == .presenceNeeded)
         }
-        (self.base, self.options, self.carrier, self.report) = (base, options, carrier, report)
     }
 
     private static func server(
@@ -106,6 +97,29 @@ struct LegacyComposition {
         -> LegacyOptions.TokenPlace
     {
         place == .asTheSchemeHasIt ? scheme.tokens : place
+    }
+}
+
+extension CookieJar {
+    /// A login has begun a session: its response may set the first cookies. `target` is where logins are
+    /// sent, which decides the default path of these cookies.
+    fileprivate func begin(_ signIn: LegacySignIn, target: [UInt8]) {
+        store.belong(to: signIn.session.owner)
+        let message = signIn.response.message
+        let fields = message.fields.map { field in
+            HeaderField(message.text(field.name), bytes: Array(message.head[field.value.range]))
+        }
+        take(fields, target: target, unlessRemovedSince: store.removals)
+    }
+
+    /// The session has changed.
+    fileprivate func follow(_ status: LegacySessionStatus) {
+        switch status {
+        case .active(let account, let userID):
+            store.belong(to: .legacyAccount(name: account, userID: userID))
+        case .signedOut: store.belong(to: nil)
+        case .locked, .presenceNeeded, .unavailable, .updateRequired: break
+        }
     }
 }
 

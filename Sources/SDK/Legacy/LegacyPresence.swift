@@ -1,48 +1,4 @@
 import CountersignClient
-import CountersignSeal
-import CountersignVault
-
-/// The keys of a legacy client's sessions that are released only when the user is present.
-struct LegacyPresence: Sendable {
-    let presence: UserPresence
-    let vault: Vault
-    /// Apart from the session's item: these are sealed to a person.
-    let service: String
-
-    func bind(_ key: LegacySealKey, reason: String) async throws(CountersignError) {
-        let answer: PresenceAnswer<Void>
-        do throws(VaultError) {
-            answer = try await presence.setSecret(
-                key.secret, at: try place(key.name), in: vault, reason: reason)
-        } catch {
-            throw CountersignError(error)
-        }
-        if case .notPresent(let step, _) = answer { throw .notPresent(step) }
-    }
-
-    func release(_ name: String, reason: String) async throws(CountersignError) -> LegacySealKey {
-        let answer: PresenceAnswer<Secret>
-        do throws(VaultError) {
-            answer = try await presence.secret(try place(name), in: vault, reason: reason)
-        } catch {
-            throw CountersignError(error)
-        }
-        switch answer {
-        case .present(let secret): return LegacySealKey(name: name, secret: secret)
-        case .notPresent(let step, _): throw .notPresent(step)
-        }
-    }
-
-    /// A failure is harmless: the key remains without the session that it seals.
-    func remove(_ name: String) async {
-        guard let place = try? place(name) else { return }
-        try? await presence.remove(place, in: vault)
-    }
-
-    private func place(_ name: String) throws(VaultError) -> ItemName {
-        try ItemName(service: service, account: name)
-    }
-}
 
 extension LegacyClient {
     /// The text of the prompt when a login binds its session's key to presence.
@@ -60,24 +16,21 @@ extension LegacyClient {
     /// ``CountersignError/notSignedIn`` if no account is signed in.
     public func unlock(_ reason: String) async throws(CountersignError) {
         guard let presence else { throw .misuse("presence: LegacyOptions.gate is `none`") }
-        guard case .closed(let name) = try await lockNow() else {
+        let lock = try await run { (account) async throws(ClientOperationError) in
+            try await account.lockNow()
+        }
+        guard case .closed(let name) = lock else {
             if await calls.owner() == nil { throw .notSignedIn }
             return
         }
-        let key = try await presence.release(name, reason: reason)
-        do throws(ClientOperationError) {
-            guard try await account.unlock(with: key) else { throw .presenceNeeded }
+        do throws(CountersignError) {
+            try await run { (account) async throws(ClientOperationError) in
+                let key = LegacySealKey(
+                    name: name, secret: try await presence.secret(named: name, reason: reason))
+                guard try await account.unlock(with: key) else { throw .presenceNeeded }
+            }
         } catch {
-            guard case .transport = error else { throw CountersignError(error) }
-        }
-    }
-
-    private func lockNow() async throws(CountersignError) -> LegacyAccount.Lock {
-        do throws(ClientOperationError) {
-            try await open()
-            return try await account.lockNow()
-        } catch {
-            throw CountersignError(error)
+            guard case .transport = error else { throw error }
         }
     }
 
@@ -86,7 +39,7 @@ extension LegacyClient {
         guard caller == .account, presence != nil else { return }
         guard case .closed(let name) = try await lock() else { return }
         guard options.whenLocked == .wait else { throw .presenceNeeded }
-        for await _ in states {
+        for await _ in report.states {
             guard try await lock() == .open else { continue }
             // Another account has signed in instead of the awaited one.
             guard await account.isOpen(with: name) else { throw .accountChanged }
@@ -96,12 +49,7 @@ extension LegacyClient {
     }
 
     private func lock() async throws(CountersignError) -> LegacyAccount.Lock {
-        do throws(ClientOperationError) {
-            try await open()
-            return try await account.lock()
-        } catch {
-            throw CountersignError(error)
-        }
+        try await run { (account) async throws(ClientOperationError) in try await account.lock() }
     }
 
     /// Runs an operation that begins a session. Binds the session's key to presence first if the gate asks
@@ -109,31 +57,15 @@ extension LegacyClient {
     func keeping(
         _ step: @Sendable (LegacyAccount) async throws(ClientOperationError) -> Void
     ) async throws(CountersignError) {
-        var former: String?
-        do throws(ClientOperationError) {
-            try await open()
-            if presence != nil { former = try await account.keyName() }
-        } catch {
-            throw CountersignError(error)
-        }
-        if let presence { try await bind(presence) }
-        do throws(ClientOperationError) {
+        try await run { (account) async throws(ClientOperationError) in
+            guard let presence else { return try await step(account) }
+            let former = try await account.keyName()
+            if let key = try await account.keyToBind() {
+                try await presence.set(key.secret, named: key.name, reason: LegacyClient.reason)
+                await account.sealNext(under: key)
+            }
             try await step(account)
-            if let presence, let former, await !account.isOpen(with: former) { await presence.remove(former) }
-        } catch {
-            throw CountersignError(error)
+            if let former, await !account.isOpen(with: former) { await presence.remove(former) }
         }
-    }
-
-    private func bind(_ presence: LegacyPresence) async throws(CountersignError) {
-        let key: LegacySealKey?
-        do throws(ClientOperationError) {
-            key = try await account.keyToBind()
-        } catch {
-            throw CountersignError(error)
-        }
-        guard let key else { return }
-        try await presence.bind(key, reason: LegacyClient.reason)
-        await account.sealNext(under: key)
     }
 }

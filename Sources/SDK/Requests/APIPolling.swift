@@ -4,24 +4,6 @@
     import Foundation
 #endif
 
-extension CountersignClient {
-    /// Repeats a request, the first round at once and each later one `interval` after the response before it.
-    /// Leaves out a round without a response. Ends by throwing when the session ends, when another account
-    /// signs in, and when the authority requires another version, whichever request found out and whatever
-    /// ``CountersignOptions/whenPaused`` says.
-    public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
-        APIPolling(interval: interval) { [core, signer] in
-            // All rounds belong to the account of the first round.
-            let limit = core.options.largestAnswer
-            let callOptions = ClientCore.CallOptions(
-                reading: .whole(limit: limit), signer: signer, occasion: .round, owner: CallOwner())
-            return { () async throws(CountersignError) in
-                try await core.send(request, options: callOptions).collect(upTo: limit)
-            }
-        }
-    }
-}
-
 /// The responses to a request that is repeated.
 public struct APIPolling: AsyncSequence, Sendable {
     /// The response of one round.

@@ -55,7 +55,7 @@ struct CallRepetition: Sendable {
     let policy: APIRetryPolicy
     let recognition: Recognition
     let trace: Locked<CallTransport.Trace>
-    let random: any RandomSource
+    private let random = SystemRandom()
 
     /// Which copies of a request the server executes once.
     enum Recognition: Sendable {
@@ -134,23 +134,6 @@ struct CallRepetition: Sendable {
         }
         let number = random.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return policy.delay(beforeAttempt: attempt + 1, askedFor: askedFor, random: number)
-    }
-}
-
-extension ClientCore {
-    /// Sends the request, and repeats it by ``CountersignOptions/retry``.
-    func sendWithRetries(
-        _ request: APIRequest, call: CountersignEvent.Call, trace: Locked<CallTransport.Trace>,
-        options callOptions: CallOptions
-    ) async throws(CountersignError) -> APIAnswer {
-        guard callOptions.occasion == .single else {
-            return try await sendOnce(request, call: call, trace: trace, options: callOptions)
-        }
-        let repetition = CallRepetition(
-            policy: options.retry, recognition: .byKey, trace: trace, random: environment.random)
-        return try await repetition.send(request) { request throws(CountersignError) in
-            try await sendOnce(request, call: call, trace: trace, options: callOptions)
-        }
     }
 }
 

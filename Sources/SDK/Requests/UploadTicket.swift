@@ -83,7 +83,7 @@ extension CountersignClient {
 extension PreparedBody {
     /// The digest of the body; without a body that of no bytes.
     fileprivate var sha256: [UInt8] {
-        if let digest { return digest }
+        if case .sha256(let digest) = digest { return digest }
         guard case .bytes(let bytes) = body else { return PreparedBody.sha256(of: []) }
         return PreparedBody.sha256(of: bytes)
     }

@@ -3,40 +3,51 @@ import CountersignTransport
 import CountersignTrust
 import CountersignWire
 
-/// Sends the client's own requests to the authority: logins, refreshes, sessions. Their responses are short
-/// and collected whole.
+/// Sends the client's own requests: logins, refreshes, sessions. Their responses are short and collected
+/// whole.
 struct AuthorityTransport: Transport {
     let carrier: any RequestTransport
     let origin: Origin
     let events: Broadcast<CountersignEvent>
-    /// The target of refreshes.
+    /// The path of refreshes.
     let refresh: [UInt8]
-
     /// The most bytes of a response.
-    private static let largestResponse = 1 << 20
-
+    let largestResponse: Int
     /// The timeout of one exchange. Four of them may run while this process holds the vault's lease, for
     /// which other processes wait two minutes: a server that responds slowly must not make them give up.
-    static let timeout = Duration.seconds(20)
+    var timeout = Duration.seconds(20)
+    /// The code of a refusal that the status does not show.
+    let refusalCode: @Sendable (Response) -> String?
+
+    init(
+        _ context: CallContext, refresh: String, largestResponse: Int,
+        refusalCode: @escaping @Sendable (Response) -> String? = { _ in nil }
+    ) {
+        (carrier, origin, events) = (context.carrier, context.base.origin, context.report.events)
+        (self.refresh, self.largestResponse) = (Array(refresh.utf8), largestResponse)
+        self.refusalCode = refusalCode
+    }
 
     func send(_ draft: Draft) async throws(TransportError) -> Response {
-        let isRefresh = draft.target == refresh
+        let isRefresh = draft.target.prefix { $0 != UInt8(ascii: "?") } == refresh[...]
         if isRefresh { events.tell(.refreshing) }
-        let body: RequestBody = draft.body.isEmpty ? .none : .bytes(draft.body)
-        let request = OutgoingRequest(draft, to: origin, body: body)
-        let result = await AuthorityTransport.exchange(
-            request, over: carrier, upTo: AuthorityTransport.largestResponse)
-        if isRefresh { events.tell(.refreshed(CountersignEvent.Refreshed(result))) }
+        let result = await exchange(OutgoingRequest(draft, to: origin))
+        if isRefresh { events.tell(.refreshed(refreshed(result))) }
         return try result.get()
     }
 
-    /// Runs the exchange until the timeout; at most `largestResponse` bytes of a response.
-    static func exchange(
-        _ request: OutgoingRequest, over carrier: any RequestTransport, upTo largestResponse: Int,
-        within timeout: Duration = timeout
-    ) async -> Result<Response, TransportError> {
+    private func refreshed(_ result: Result<Response, TransportError>) -> CountersignEvent.Refreshed {
+        switch result {
+        case .success(let response) where response.status < 300 && refusalCode(response) == nil: .renewed
+        case .success(let response): .refused(response.status)
+        case .failure: .lost
+        }
+    }
+
+    /// Runs the exchange until the timeout.
+    private func exchange(_ request: OutgoingRequest) async -> Result<Response, TransportError> {
         await withTaskGroup(of: Result<Response, TransportError>?.self) { group in
-            group.addTask { await whole(request, over: carrier, upTo: largestResponse) }
+            group.addTask { await whole(request) }
             group.addTask {
                 try? await Task.sleep(for: timeout)
                 return nil
@@ -58,9 +69,7 @@ struct AuthorityTransport: Transport {
     }
 
     /// Runs the exchange for as long as the carrier continues.
-    static func whole(
-        _ request: OutgoingRequest, over carrier: any RequestTransport, upTo largestResponse: Int
-    ) async -> Result<Response, TransportError> {
+    private func whole(_ request: OutgoingRequest) async -> Result<Response, TransportError> {
         do throws(TransportError) {
             let answer = try await carrier.send(request)
             let body = try await answer.body.collect(upTo: largestResponse)
@@ -69,16 +78,5 @@ struct AuthorityTransport: Transport {
         } catch {
             return .failure(error)
         }
-    }
-}
-
-extension CountersignEvent.Refreshed {
-    fileprivate init(_ result: Result<Response, TransportError>) {
-        self =
-            switch result {
-            case .success(let response) where response.status < 300: .renewed
-            case .success(let response): .refused(response.status)
-            case .failure: .lost
-            }
     }
 }

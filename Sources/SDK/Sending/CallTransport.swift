@@ -27,34 +27,22 @@ final class CallTransport: Transport {
         var rest: APIBytes?
     }
 
-    private let carrier: any RequestTransport
-    private let origin: Origin
+    private let context: CallContext
     private let call: CountersignEvent.Call
     private let dialect: any CallDialect
-    private let reading: Reading
-    private let events: Broadcast<CountersignEvent>
-    private let progress: @Sendable (TransferProgress) -> Void
+    private let options: CallOptions
     private let trace: Locked<Trace>
     private let state = Locked(State())
+    /// Nil if the draft has the body, which the scheme may have added to.
+    private let streamed: RequestBody?
 
     init(
-        _ core: ClientCore, call: CountersignEvent.Call, trace: Locked<Trace>, body: RequestBody,
-        reading: Reading,
-        progress: @escaping @Sendable (TransferProgress) -> Void
+        _ context: CallContext, call: CountersignEvent.Call, trace: Locked<Trace>, body: PreparedBody,
+        dialect: any CallDialect, options: CallOptions
     ) {
-        (carrier, origin, events) = (core.carrier, core.base.origin, core.events)
-        (self.call, self.trace, self.reading, self.progress) = (call, trace, reading, progress)
-        dialect = SignedDialect(body: body)
-    }
-
-    /// For a legacy client's calls. `streamed` is sent in place of the draft's body in memory.
-    init(
-        _ client: LegacyClient, call: CountersignEvent.Call, trace: Locked<Trace>, streamed: RequestBody?,
-        reading: Reading, progress: @escaping @Sendable (TransferProgress) -> Void
-    ) {
-        (carrier, origin, events) = (client.carrier, client.base.origin, client.report.events)
-        (self.call, self.trace, self.reading, self.progress) = (call, trace, reading, progress)
-        dialect = LegacyDialect(streamed: streamed)
+        (self.context, self.call, self.trace) = (context, call, trace)
+        (self.dialect, self.options) = (dialect, options)
+        streamed = body.isInMemory ? nil : body.body
     }
 
     /// The last response's fields as they came, and the rest of its body; nil if that was whole.
@@ -74,10 +62,10 @@ final class CallTransport: Transport {
             return (trace.copies, trace.copies == 1 ? nil : trace.before ?? .other)
         }
         state.with { $0.rest = nil }
-        events.tell(.sent(call, copy: copy, because: why))
+        context.report.events.tell(.sent(call, copy: copy, because: why))
         do throws(TransportError) {
-            let request = OutgoingRequest(draft, to: origin, body: dialect.body(of: draft))
-            let answer = try await carrier.send(request, progress: progress)
+            let request = OutgoingRequest(draft, to: context.base.origin, streaming: streamed)
+            let answer = try await context.carrier.send(request, progress: options.progress)
             return try await read(answer)
         } catch {
             trace.with { $0.before = .lostAnswer }
@@ -88,7 +76,7 @@ final class CallTransport: Transport {
     private func read(_ answer: IncomingResponse) async throws(TransportError) -> Response {
         let fields = answer.fields.map(Draft.Field.init)
         state.with { $0.fields = answer.fields }
-        guard case .whole(let limit) = reading else { return try await readAhead(answer, fields: fields) }
+        guard case .whole(let limit) = options.reading else { return try await readAhead(answer, fields: fields) }
         let body = try await answer.body.collect(upTo: limit)
         let response = Response(status: answer.status, fields: fields, body: body)
         remember(response)
@@ -123,8 +111,6 @@ final class CallTransport: Transport {
 
 /// What a call's transport must know of the kind of server.
 protocol CallDialect: Sendable {
-    /// The body to send with a draft.
-    func body(of draft: Draft) -> RequestBody
     /// Whether more of a response must be there before it can be judged. `body` is what has come of it.
     func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool
     /// The refusal's code in the protocol's terms; nil for any other response.
@@ -133,12 +119,8 @@ protocol CallDialect: Sendable {
 
 /// Countersign servers: responses that matter are signed, and a refusal has a status of its own.
 struct SignedDialect: CallDialect {
-    let body: RequestBody
-
     /// The most bytes of a response that are read ahead to be judged; the authority sends no longer one.
     private static let most = 1 << 20
-
-    func body(of draft: Draft) -> RequestBody { body }
 
     func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool {
         (answer.status >= 400 || answer.value(of: "signature-input") != nil)
@@ -152,26 +134,20 @@ struct SignedDialect: CallDialect {
     }
 }
 
-/// Legacy servers: schemes sign bodies, and a refusal is JSON under any status.
+/// Legacy servers: a refusal is JSON under any status.
 struct LegacyDialect: CallDialect {
-    /// Sent in place of the draft's body.
-    let streamed: RequestBody?
-
-    func body(of draft: Draft) -> RequestBody {
-        streamed ?? (draft.body.isEmpty ? .none : .bytes(draft.body))
-    }
-
     func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool { LegacyRefusals.mayRefuse(body) }
 
     func refusalCode(of response: Response) -> String? { LegacyRefusals.code(of: response) }
 }
 
 extension OutgoingRequest {
-    /// A draft as a carrier sends it, with exactly the bytes that were signed. `body` is the content of a
-    /// body of which the draft has only the digest.
-    init(_ draft: Draft, to origin: Origin, body: RequestBody) {
+    /// A draft as a carrier sends it, with exactly the bytes that were signed. `streamed` is sent in place of
+    /// the draft's body: the content of which the draft has at most the digest.
+    init(_ draft: Draft, to origin: Origin, streaming streamed: RequestBody? = nil) {
         self.init(
-            draft.method, origin: origin, target: "/", fields: draft.fields.map(HeaderField.init), body: body)
+            draft.method, origin: origin, target: "/", fields: draft.fields.map(HeaderField.init),
+            body: streamed ?? (draft.body.isEmpty ? .none : .bytes(draft.body)))
         target = draft.target
         authority = draft.authority
     }

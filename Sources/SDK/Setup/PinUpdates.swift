@@ -59,7 +59,7 @@ extension CountersignClient {
         let path = "\(core.options.routes)/pins/\(signers.app)"
         let manifest: [UInt8]
         do throws(TransportError) {
-            let answer = try await core.carrier.send(
+            let answer = try await core.context.carrier.send(
                 OutgoingRequest("GET", origin: core.base.origin, target: path))
             guard answer.status == 200 else { return nil }
             manifest = try await answer.body.collect(upTo: SignedManifest.longest)

@@ -44,7 +44,7 @@ import Testing
         arguments: [
             (
                 Request.Transport.tls, Installation.Channel.open,
-                LegacyServer.BearerSecrets.onlyToThePinnedCertificate,
+                Installation.BearerSecrets.onlyToThePinnedCertificate,
                 false
             ),
             (.tls, .pinned, .onlyToThePinnedCertificate, true),
@@ -55,7 +55,7 @@ import Testing
         ])
     func bearerSecrets(
         _ transport: Request.Transport, _ channel: Installation.Channel,
-        _ rule: LegacyServer.BearerSecrets,
+        _ rule: Installation.BearerSecrets,
         _ isSent: Bool
     ) async throws {
         let world = try LegacyWorld { server in

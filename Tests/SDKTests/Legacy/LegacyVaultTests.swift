@@ -68,10 +68,13 @@ import Testing
             try? await ManualClock().sleep(for: .seconds(1))
             throw TransportError(.cancelled, fate: .outcomeUnknown)
         }
-        let origin = try BaseURL("https://old.example.com", encryption: .required).origin
-        var transport = LegacyTransport(
-            carrier: carrier, origin: origin, most: 100, events: Broadcast(.recent(1)), renewals: [])
-        transport.patience = .milliseconds(50)
+        var options = LegacyOptions()
+        options.transport = .custom(carrier)
+        let context = try CallContext(
+            try BaseURL("https://old.example.com", encryption: .required), options: options, trust: [],
+            report: StatePublisher())
+        var transport = AuthorityTransport(context, refresh: "/login/token.php", largestResponse: 100)
+        transport.timeout = .milliseconds(50)
         let impatient = transport
         await #expect {
             _ = try await impatient.send(

@@ -69,13 +69,13 @@ final class TestClock: Sendable {
 extension CountersignClient {
     /// Begins a request that is to wait for another state of the client, and returns when it waits.
     func waitingRequest(_ path: String) async -> Task<Int, any Error> {
-        let before = core.stateMachine.listenerCount
+        let before = core.context.report.listenerCount
         let isOver = Locked(false)
         let task = Task {
             defer { isOver.with { $0 = true } }
             return try await data(for: APIRequest(path)).1.status
         }
-        await until("the request waits") { core.stateMachine.listenerCount > before || isOver.with { $0 } }
+        await until("the request waits") { core.context.report.listenerCount > before || isOver.with { $0 } }
         return task
     }
 }

@@ -6,21 +6,54 @@ import CountersignTransport
     import Foundation
 #endif
 
-extension CountersignClient {
+/// Sends an app's requests: ``CountersignClient`` or, to a server without Countersign, ``LegacyClient``.
+///
+/// A type of the app's own that wraps a client conforms with that client's ``sender``.
+public protocol APISending: Sendable {
+    /// Signs and sends the requests. Only clients create one.
+    var sender: APISender { get }
+}
+
+/// The part of a client that signs and sends requests; ``APISending`` has its methods.
+public struct APISender: Sendable {
+    let engine: any CallEngine
+    /// Set if the user is present.
+    var signer: PresenceSigner?
+
+    fileprivate var options: any CallSettings { engine.context.options }
+
+    fileprivate func send(
+        _ request: APIRequest, reading: CallTransport.Reading,
+        progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(CountersignError) -> APIAnswer {
+        try await engine.send(
+            request, options: CallOptions(reading: reading, signer: signer, progress: progress))
+    }
+}
+
+extension APISending {
+    /// What the client does, from now on, for a log. For any number of listeners; a slow listener loses the
+    /// oldest of more than a thousand waiting events. Holds no secrets: a path comes without its query. Ends
+    /// when the client does.
+    public var events: AsyncStream<CountersignEvent> { sender.engine.context.report.events.stream() }
+
+    /// The cookies that the server has set; empty unless the options (``CountersignOptions/cookies``) keep
+    /// them.
+    public var cookies: CookieStore { sender.engine.context.jar.store }
+
     /// Sends a request and collects its response, of at most ``CountersignOptions/largestAnswer`` bytes.
     ///
     /// If the token has expired or the clock is wrong, the client renews or corrects it, once each, and sends
     /// the request again. It also repeats a request whose response was lost: the server recognizes the copies
     /// by their idempotency key and executes the request once. A status of 400 and above is the backend's,
     /// and not an error. `progress` is called on the transport's thread and must not wait; it starts anew for
-    /// a repeated request.
+    /// a repeated request. ``LegacyClient`` lists what it does otherwise.
     public func data(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> (Data, APIResponse) {
-        let limit = core.options.largestAnswer
-        let callOptions = ClientCore.CallOptions(
-            reading: .whole(limit: limit), signer: signer, progress: progress)
-        return try await core.send(request, options: callOptions).collect(upTo: limit)
+        let limit = sender.options.largestAnswer
+        let answer = try await sender.send(request, reading: .whole(limit: limit), progress: progress)
+        return try await answer.collect(upTo: limit)
     }
 
     /// The value in a response's JSON. Throws ``CountersignError/status(_:body:)`` for any status but 200 to
@@ -29,7 +62,7 @@ extension CountersignClient {
         for request: APIRequest, as type: Value.Type = Value.self
     ) async throws(CountersignError) -> Value {
         let (data, response) = try await data(for: request)
-        return try core.options.json.value(type, from: data, of: response)
+        return try sender.options.json.value(type, from: data, of: response)
     }
 
     /// Sends a body that need not be in memory: the request with `body` in place of its own.
@@ -48,8 +81,7 @@ extension CountersignClient {
     public func download(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> APIAnswer {
-        try await core.send(
-            request, options: ClientCore.CallOptions(reading: .streamed, signer: signer, progress: progress))
+        try await sender.send(request, reading: .streamed, progress: progress)
     }
 
     /// Writes the body of a success to a file, which appears once it is complete and replaces an existing
@@ -61,18 +93,32 @@ extension CountersignClient {
     ) async throws(CountersignError) -> APIResponse {
         try await FileDraft.download(
             try await download(for: request, progress: progress), to: path,
-            errorUpTo: core.options.largestAnswer)
+            errorUpTo: sender.options.largestAnswer)
+    }
+
+    /// Repeats a request, the first round at once and each later one `interval` after the response before it.
+    /// Leaves out a round without a response. Ends by throwing when the session ends, when another account
+    /// signs in, and when the authority requires another version, whichever request found out and whatever
+    /// ``CountersignOptions/whenPaused`` says.
+    public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
+        APIPolling(interval: interval) { [sender] in
+            // All rounds belong to the account of the first round.
+            let limit = sender.options.largestAnswer
+            let callOptions = CallOptions(
+                reading: .whole(limit: limit), signer: sender.signer, occasion: .round)
+            return { () async throws(CountersignError) in
+                try await sender.engine.send(request, options: callOptions).collect(upTo: limit)
+            }
+        }
     }
 
     /// The signed request as it would be sent now, for another HTTP stack. Interceptors do not see it. Each
     /// one has its own nonce and is valid once, for a minute; the client first renews a token that is known
     /// to have expired.
     public func signed(_ request: APIRequest) async throws(CountersignError) -> SignedRequest {
-        try await core.signed(request, signer: signer)
+        try await sender.engine.signed(request, signer: sender.signer)
     }
-}
 
-extension CountersignClient {
     /// The value in a response's JSON, or the backend's own error.
     ///
     /// Decodes a status of 200 to 299 as `type`. Decodes any other as `failure` and throws that; if it cannot
@@ -84,7 +130,7 @@ extension CountersignClient {
         do throws(CountersignError) {
             return try await value(for: request, as: type)
         } catch {
-            throw error.body(as: failure, coding: core.options.json) ?? error
+            throw error.body(as: failure, coding: sender.options.json) ?? error
         }
     }
 }
