@@ -39,9 +39,8 @@ public final class CountersignClient: APISending {
         options: CountersignOptions = CountersignOptions()
     ) throws(CountersignError) {
         self.init(
-            core: ClientCore(
-                try Composition(
-                    release: release, baseURL: baseURL, vault: vault, trust: trust, options: options)))
+            core: try ClientCore(
+                release: release, baseURL: baseURL, vault: vault, trust: trust, options: options))
     }
 
     init(core: ClientCore, signer: PresenceSigner? = nil) {
@@ -148,7 +147,6 @@ extension CountersignClient {
 
     /// The signed request as it would be sent now. Renews nothing and sends nothing.
     package func draft(of request: APIRequest) async throws(CountersignError) -> Draft {
-        try await core.open()
         let plain = try core.draft(of: request, body: try await PreparedBody(request.body))
         return try await core.run(signer: nil) {
             (installation, environment) async throws(ClientOperationError) in

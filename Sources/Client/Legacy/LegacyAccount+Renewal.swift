@@ -82,7 +82,7 @@ extension LegacyAccount {
         } catch {
             // Only the server's statement about the login token itself ends a session.
             guard case .refused(let notice) = error, notice.isOver else { throw error }
-            _ = try end(session, reason: .ended(notice))
+            _ = try end(session, reason: SessionEndRecord(notice))
             throw .sessionEnded(notice)
         }
         var session = session

@@ -5,7 +5,8 @@ import CountersignWire
 
 /// The login at a legacy server, as far as it is known here.
 package enum LegacySessionStatus: Sendable, Equatable {
-    case signedOut(LegacySessionEnd)
+    /// Carries how the last session ended; nil if nothing is stored here.
+    case signedOut(SessionEndRecord?)
     case active(account: String, userID: Int64)
     /// The vault opens when the device is unlocked.
     case locked
@@ -15,21 +16,6 @@ package enum LegacySessionStatus: Sendable, Equatable {
     case unavailable
     /// Nothing is sent until ``LegacyAccount/resume()``; the link leads to the new version.
     case updateRequired(String?)
-}
-
-/// Why no account is signed in.
-package enum LegacySessionEnd: Sendable, Equatable {
-    /// Nothing is stored here.
-    case neverSignedIn
-    /// The user signed out, here or in another process.
-    case byUser
-    /// The server's `-100`: the token expired, or the account signed in on another device. Legacy servers do
-    /// not say which; our gateway does.
-    case ended(RefusalNotice)
-    /// The token expired, and nothing stored here can get another.
-    case tokenExpired
-    /// The server refused the remembered credentials.
-    case credentialsRefused
 }
 
 /// The login at a legacy server. A change is in the vault before any listener learns of it, and every change
@@ -166,7 +152,7 @@ package actor LegacyAccount {
         show()
         guard let session = kept.session else {
             if kept.remembered != nil { try await renew(leaving: nil) }
-            return shown ?? .signedOut(.neverSignedIn)
+            return shown ?? .signedOut(nil)
         }
         setStatus(.active(session))
         if let expires = session.expires, expires <= exchange.time {
@@ -231,7 +217,7 @@ package actor LegacyAccount {
     }
 
     /// Removes the session of the token that the server refused for good; returns whether no session is left.
-    func end(_ used: LegacySession, reason why: LegacySessionEnd) throws(ClientOperationError) -> Bool {
+    func end(_ used: LegacySession, reason why: SessionEndRecord) throws(ClientOperationError) -> Bool {
         while true {
             let now = try readVault()
             guard now.kept.session?.mark == used.mark else { return now.kept.session == nil }
@@ -283,7 +269,7 @@ package actor LegacyAccount {
         switch (status, now.kept.session) {
         case (.signedOut, nil): break
         case (.active, nil): setStatus(.signedOut(.byUser))
-        case (_, nil): setStatus(.signedOut(.neverSignedIn))
+        case (_, nil): setStatus(.signedOut(nil))
         case (_, let session?): setStatus(.active(session))
         }
         return now

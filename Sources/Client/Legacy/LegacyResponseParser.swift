@@ -1,27 +1,22 @@
 import CountersignSeal
 import CountersignWire
 
-/// For code that reads a legacy server's response before the client judges it.
-package enum LegacyRefusals {
-    /// The number of bytes of a body that may be a refusal.
-    package static let mostToJudge = LegacyResponseParser.most
+/// Reads what a legacy server's response says beside its content. Source: docs/protocol.md, "Answers" and
+/// "Bearer sessions".
+package enum LegacyResponseParser {
+    /// The number of bytes of a body that may be a refusal. Error texts are short: a longer body is content,
+    /// and is not parsed.
+    package static let most = 1 << 16
 
     /// Whether a body that begins with these bytes may be a refusal, under any status.
     package static func mayRefuse(_ body: [UInt8]) -> Bool {
-        guard body.count <= mostToJudge else { return false }
-        guard let first = body.first(where: { !LegacyResponseParser.isSpace($0) }) else { return true }
-        return first == UInt8(ascii: "{")
+        guard body.count <= most else { return false }
+        return body.first { !isSpace($0) }.map { $0 == UInt8(ascii: "{") } ?? true
     }
 
     /// The code of a refusal in the protocol's terms; nil for any other response.
-    package static func code(of response: Response) -> String? {
-        LegacyResponseParser.refusal(response)?.code
-    }
-}
+    package static func code(of response: Response) -> String? { refusal(response)?.code }
 
-/// Reads what a legacy server's response says beside its content. Source: docs/protocol.md, "Answers" and
-/// "Bearer sessions".
-enum LegacyResponseParser {
     /// The codes that a client acts upon.
     enum Directive: Sendable {
         /// `-101`: get a new token and repeat the request.
@@ -31,9 +26,6 @@ enum LegacyResponseParser {
         /// `-99`: show the update page.
         case updateNeeded(RefusalNotice)
     }
-
-    /// Error texts are short: a longer body is content, and is not parsed.
-    static let most = 1 << 16
 
     static func directive(_ response: Response, unauthorized: LegacyTokens.Unauthorized) -> Directive? {
         if let notice = refusal(response) {
@@ -52,11 +44,7 @@ enum LegacyResponseParser {
     /// gateway answers the other schemes. Nil for any other response: it is the backend's.
     static func refusal(_ response: Response) -> RefusalNotice? {
         let body = response.message.body
-        guard body.count <= most, let first = body.first(where: { !isSpace($0) }), first == UInt8(ascii: "{")
-        else {
-            return nil
-        }
-        guard let document = try? JSONReader.read(body) else { return nil }
+        guard mayRefuse(body), let document = try? JSONReader.read(body) else { return nil }
         if let err = document.root["err"] { return notice(err, in: document, status: response.status) }
         guard response.status >= 400 else { return nil }
         let notice = RefusalNotice(response)
@@ -79,7 +67,7 @@ enum LegacyResponseParser {
         return notice
     }
 
-    fileprivate static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
+    private static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
 }
 
 /// The response to a login: `{"userId":N}`, N over 0, and the tokens if the server issues them. Source:

@@ -52,6 +52,13 @@ package struct SessionEndRecord: Sendable, Equatable {
     /// Set by this device itself: its hardware does not have its keys any more.
     package static let deviceKeyLost = "device-key-lost"
 
+    /// At a legacy server: the user signed out, here or in another process.
+    package static let byUser = SessionEndRecord(reason: "signed-out", at: nil, by: nil)
+    /// The token expired, and nothing stored here can get another.
+    package static let tokenExpired = SessionEndRecord(reason: "expired", at: nil, by: nil)
+    /// The server refused the remembered credentials.
+    package static let credentialsRefused = SessionEndRecord(reason: "credentials-refused", at: nil, by: nil)
+
     package init(reason: String, at: Int64?, by: String?) {
         self.reason = reason
         self.at = at
@@ -59,7 +66,7 @@ package struct SessionEndRecord: Sendable, Equatable {
     }
 
     /// From the authority's notice.
-    init(_ notice: RefusalNotice) {
+    package init(_ notice: RefusalNotice) {
         self.init(reason: notice.reason ?? SessionEndRecord.unknown, at: notice.at, by: notice.by)
     }
 

@@ -6,7 +6,8 @@ import CountersignTrust
 import CountersignVault
 import CountersignWire
 
-/// The state that a client and all values derived from it share: made once, by ``Composition``.
+/// The state that a client and all values derived from it share. Only its initializer chooses the client's
+/// transport, vault, trust and clock.
 final class ClientCore: Sendable {
     let context: CallContext
     let release: ReleaseKey
@@ -14,6 +15,7 @@ final class ClientCore: Sendable {
     let trust: ActiveTrust
     let keeper: StateKeeper
     let vault: SwitchableVault
+    /// The vault item of the session.
     let item: ItemName
     let stateMachine: ClientStateMachine
     /// The environment for the client's own requests: logins, refreshes, sessions.
@@ -22,12 +24,58 @@ final class ClientCore: Sendable {
     private let isOpen = Locked(false)
     private let offset = Locked<Int64>(0)
 
-    init(_ parts: Composition) {
-        (context, release, options, environment) = (
-            parts.context, parts.release, parts.options, parts.environment
-        )
-        (trust, keeper, vault, item) = (parts.trust, parts.keeper, parts.vault, parts.item)
-        stateMachine = parts.stateMachine
+    init(
+        release: ReleaseKey, baseURL: String, vault place: VaultPlace, trust: Trust,
+        options: CountersignOptions
+    ) throws(CountersignError) {
+        let base = try BaseURL(baseURL, encryption: options.encryption)
+        let report = StatePublisher()
+        options.log.follow(report.events.stream())
+        try Composition.checkCoverage(of: trust, for: base.origin)
+        let pins = try ActiveTrust.keeper(
+            builtIn: trust, updates: options.pinUpdates, for: base.origin)
+        if let discarded = pins?.discarded { report.events.tell(.pinsDiscarded(discarded)) }
+        let inForce = pins?.current.trust ?? trust
+        try Composition.checkProof(of: base.origin, by: inForce, release: release, options: options)
+        context = try CallContext(base, options: options, trust: inForce, report: report)
+        do throws(ClientOperationError) {
+            item = try StateKeeper.item(host: base.origin.authority, app: release.app)
+        } catch {
+            throw CountersignError(error)
+        }
+        let lasting = place.vault(
+            owning: [item.service, "\(item.service) key", DeviceKeyKeeper.service(besides: item.service)])
+        vault = SwitchableVault(
+            over: lasting,
+            persistence: options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
+        keeper = StateKeeper(vault.vault, item: item, deviceKeys: DeviceKeyPolicy(options))
+        stateMachine = ClientStateMachine(report, gate: Composition.gate(options))
+        var environment = ClientEnvironment(
+            transport: AuthorityTransport(
+                context, refresh: "\(options.routes)/token", largestResponse: 1 << 20),
+            keeper: keeper, time: DeviceTime(clock: options.clock), random: NonceRandom())
+        // Kept even if the session ends with the process: its entries open nothing, and they must outlive
+        // every session.
+        if options.remembers == .session || options.passwordLogin != .never {
+            do throws(ClientOperationError) {
+                environment.opaqueAccounts = OpaqueAccounts(
+                    lasting, item: try OpaqueAccounts.item(beside: item))
+            } catch {
+                throw CountersignError(error)
+            }
+        }
+        self.environment = environment
+        (self.release, self.options) = (release, options)
+        self.trust = ActiveTrust(builtIn: trust, keeper: pins, carrier: context.carrier, for: base.origin)
+        keeper.announce { [stateMachine, cookies = context.jar.store] status in
+            stateMachine.update(to: status)
+            // Cookies of one account must not go with another's requests.
+            switch status {
+            case .active(let account, _, _): cookies.belong(to: .account(account))
+            case .signedOut: cookies.belong(to: nil)
+            case .locked, .unavailable: break
+            }
+        }
     }
 
     deinit { context.report.finish() }
@@ -183,20 +231,15 @@ extension ClientCore {
                 try await AccountSessions(installation, environment: environment).current()
             }
         }
-        var callEnvironment = environment
-        callEnvironment.signer = signer?.present
-        do throws(ClientOperationError) {
-            let draft =
-                switch request.caller {
-                case .account:
-                    try SignedCalls(installation, environment: callEnvironment).signed(
-                        plain, as: owner.signing)
-                case .app: try ReleaseCalls(installation, environment: callEnvironment).signed(plain)
-                }
-            return context.signed(draft, of: request, body: body)
-        } catch {
-            throw CountersignError(error)
+        let draft = try await run(signer: signer) {
+            (installation, environment) async throws(ClientOperationError) in
+            switch request.caller {
+            case .account:
+                try SignedCalls(installation, environment: environment).signed(plain, as: owner.signing)
+            case .app: try ReleaseCalls(installation, environment: environment).signed(plain)
+            }
         }
+        return context.signed(draft, of: request, body: body)
     }
 
     /// Whether the token is known to be refused: it has expired, or is for the app's version before an

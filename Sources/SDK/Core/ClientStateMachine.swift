@@ -134,20 +134,6 @@ extension SessionStatus {
     }
 }
 
-extension CountersignState {
-    init(_ status: SessionStatus) {
-        self =
-            switch status {
-            case .signedOut(nil): .signedOut(.nobody)
-            case .signedOut(let ending?): .signedOut(.ended(SessionEnd(ending)))
-            case .active(let account, let session, _):
-                .active(CountersignAccount(name: account.description, session: session.description))
-            case .locked: .locked
-            case .unavailable: .unavailable
-            }
-    }
-}
-
 extension CountersignEvent.State {
     init(_ state: CountersignState) {
         self =

@@ -60,20 +60,14 @@ extension CountersignError.Refusal {
 }
 
 extension SessionEnd {
-    init(_ notice: RefusalNotice) {
-        self.init(reason: notice.reason ?? "unknown", at: notice.at, by: notice.by)
-    }
-
-    package init(_ ending: SessionEndRecord) {
-        self.init(reason: ending.reason, at: ending.at, by: ending.by)
-    }
+    init(_ notice: RefusalNotice) { self.init(SessionEndRecord(notice)) }
 
     /// Source: docs/protocol.md, "Sessions".
-    private init(reason word: String, at: Int64?, by: String?) {
+    package init(_ ending: SessionEndRecord) {
         let how: How =
-            switch word {
+            switch ending.reason {
             case "expired": .expired
-            case "replaced": .replaced(by: by)
+            case "replaced": .replaced(by: ending.by)
             case "signed-out": .signedOut
             case "revoked": .revoked
             case "reused": .reused
@@ -81,9 +75,9 @@ extension SessionEnd {
             case "disabled": .disabled
             case "restored": .restored
             case SessionEndRecord.deviceKeyLost: .deviceKeyLost
-            default: .other(word)
+            default: .other(ending.reason)
             }
-        self.init(how, at: at)
+        self.init(how, at: ending.at)
     }
 }
 
@@ -132,18 +126,29 @@ extension CountersignEvent.Failure {
 }
 
 extension CountersignState {
+    /// Nil if there was no session.
+    fileprivate init(_ ending: SessionEndRecord?) {
+        self = .signedOut(ending.map { .ended(SessionEnd($0)) } ?? .nobody)
+    }
+
+    init(_ status: SessionStatus) {
+        self =
+            switch status {
+            case .signedOut(let ending): CountersignState(ending)
+            case .active(let account, let session, _):
+                .active(CountersignAccount(name: account.description, session: session.description))
+            case .locked: .locked
+            case .unavailable: .unavailable
+            }
+    }
+
     init(_ status: LegacySessionStatus) {
         self =
             switch status {
             case .active(let account, let userID):
                 .active(CountersignAccount(name: account, session: "\(userID)"))
             case .updateRequired(let url): .updateRequired(url: url)
-            case .signedOut(.neverSignedIn): .signedOut(.nobody)
-            case .signedOut(.byUser): .signedOut(.ended(SessionEnd(.signedOut)))
-            case .signedOut(.ended(let notice)): .signedOut(.ended(SessionEnd(notice)))
-            case .signedOut(.tokenExpired): .signedOut(.ended(SessionEnd(.expired)))
-            case .signedOut(.credentialsRefused):
-                .signedOut(.ended(SessionEnd(.other("credentials-refused"))))
+            case .signedOut(let ending): CountersignState(ending)
             case .locked, .presenceNeeded: .locked
             case .unavailable: .unavailable
             }

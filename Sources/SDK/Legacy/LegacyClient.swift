@@ -175,7 +175,7 @@ extension LegacyClient {
             let response = try await account.endAtServer(session, cookie: cookie)
             let after = options.clock.elapsed(since: start)
             report.events.tell(.answered(call, status: response.status, signer: .nobody, after: after))
-            let code = LegacyRefusals.code(of: response)
+            let code = LegacyResponseParser.code(of: response)
             // A token that has ended before is refused so by some servers.
             let isOver = code == "session-ended" || code == "token-expired"
             return isOver || response.status < 300 && code == nil ? .serverKnows : .serverWasNotTold

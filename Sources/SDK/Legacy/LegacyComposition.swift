@@ -25,7 +25,7 @@ struct LegacyComposition {
             scheme: scheme, base: base, login: login, trust: trust, options: options)
         let transport = AuthorityTransport(
             context, refresh: options.renewalPath, largestResponse: options.largestAnswer,
-            refusalCode: { LegacyRefusals.code(of: $0) })
+            refusalCode: { LegacyResponseParser.code(of: $0) })
         let clock = options.clock
         let exchange = LegacyExchange(
             server, transport: transport, own: transport, now: { clock.wall() }, random: SystemRandom())

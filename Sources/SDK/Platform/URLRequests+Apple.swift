@@ -40,15 +40,9 @@
         /// ``CountersignTransport/PinningDelegate``. It does not contain a file or a stream: pass that to the
         /// upload task. Throws if Foundation would send other bytes than were signed.
         public func urlRequest() throws(CountersignError) -> URLRequest {
-            guard let address = URL(string: url), address.absoluteString == url else {
-                throw .misuse("URL: Foundation would spell it differently")
-            }
-            var request = URLRequest(url: address)
-            request.httpMethod = method.description
+            var request = try URLRequest(method, exactly: url)
             for field in fields {
-                guard let value = String(utf8: field.value) else {
-                    throw .misuse("field `\(field.name)`: Foundation takes text only")
-                }
+                let value = try field.text()
                 // Joined as the signature joins them; Foundation would leave out the space. Source: RFC 9421
                 // §2.1.
                 let earlier = request.value(forHTTPHeaderField: field.name).map { $0 + ", " } ?? ""
@@ -63,17 +57,9 @@
         /// The request for Foundation, without the body. Throws if Foundation would send another URL than the
         /// ticket is bound to.
         public func urlRequest() throws(CountersignError) -> URLRequest {
-            guard let address = URL(string: url),
-                address.absoluteString == url
-            else {
-                throw .misuse("URL: Foundation would spell it differently")
-            }
-            var request = URLRequest(url: address)
-            request.httpMethod = method.description
+            var request = try URLRequest(method, exactly: url)
             for field in fields {
-                guard let value = String(utf8: field.value) else {
-                    throw .misuse("field `\(field.name)`: Foundation takes text only")
-                }
+                let value = try field.text()
                 request.setValue(value, forHTTPHeaderField: field.name)
             }
             return request
@@ -86,6 +72,25 @@
             in session: URLSession, fromFile file: URL
         ) throws(CountersignError) -> URLSessionUploadTask {
             session.uploadTask(with: try urlRequest(), fromFile: file)
+        }
+    }
+
+    extension URLRequest {
+        fileprivate init(_ method: APIMethod, exactly url: String) throws(CountersignError) {
+            guard let address = URL(string: url), address.absoluteString == url else {
+                throw .misuse("URL: Foundation would spell it differently")
+            }
+            self.init(url: address)
+            httpMethod = method.description
+        }
+    }
+
+    extension HeaderField {
+        fileprivate func text() throws(CountersignError) -> String {
+            guard let text = String(utf8: value) else {
+                throw .misuse("field `\(name)`: Foundation takes text only")
+            }
+            return text
         }
     }
 #endif

@@ -108,7 +108,7 @@ extension CountersignOptions: CallSettings {}
 
 extension LegacyOptions: CallSettings {}
 
-/// What the calls of both kinds of clients need: where they go, and who learns of them.
+/// What the calls of both kinds of clients need: the server, and the listeners to events.
 struct CallContext: Sendable {
     let base: BaseURL
     let options: any CallSettings

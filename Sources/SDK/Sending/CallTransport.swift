@@ -76,7 +76,9 @@ final class CallTransport: Transport {
     private func read(_ answer: IncomingResponse) async throws(TransportError) -> Response {
         let fields = answer.fields.map(Draft.Field.init)
         state.with { $0.fields = answer.fields }
-        guard case .whole(let limit) = options.reading else { return try await readAhead(answer, fields: fields) }
+        guard case .whole(let limit) = options.reading else {
+            return try await readAhead(answer, fields: fields)
+        }
         let body = try await answer.body.collect(upTo: limit)
         let response = Response(status: answer.status, fields: fields, body: body)
         remember(response)
@@ -136,9 +138,9 @@ struct SignedDialect: CallDialect {
 
 /// Legacy servers: a refusal is JSON under any status.
 struct LegacyDialect: CallDialect {
-    func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool { LegacyRefusals.mayRefuse(body) }
+    func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool { LegacyResponseParser.mayRefuse(body) }
 
-    func refusalCode(of response: Response) -> String? { LegacyRefusals.code(of: response) }
+    func refusalCode(of response: Response) -> String? { LegacyResponseParser.code(of: response) }
 }
 
 extension OutgoingRequest {

@@ -31,28 +31,21 @@ extension ClientCore: CallEngine {
         let draft = try draft(of: request, body: body)
         let transport = CallTransport(
             context, call: call, trace: trace, body: body, dialect: SignedDialect(), options: callOptions)
-        var callEnvironment = environment
-        callEnvironment.transport = transport
-        callEnvironment.signer = callOptions.signer?.present
-        let result: VerifiedResponse
-        do throws(ClientOperationError) {
+        let result = try await run(signer: callOptions.signer) {
+            (installation, own) async throws(ClientOperationError) in
+            var calls = own
+            calls.transport = transport
             switch request.caller {
             case .account:
-                result = try await SignedCalls(
-                    installation, environment: callEnvironment, refreshingOver: environment.transport
-                )
-                .send(
-                    draft, as: callOptions.owner.signing, body: body.use)
+                return try await SignedCalls(
+                    installation, environment: calls, refreshingOver: own.transport
+                ).send(draft, as: callOptions.owner.signing, body: body.use)
             case .app:
-                result = try await ReleaseCalls(
-                    installation, environment: callEnvironment, loggingOutOver: environment.transport
-                )
-                .send(draft, body: body.use)
+                return try await ReleaseCalls(
+                    installation, environment: calls, loggingOutOver: own.transport
+                ).send(draft, body: body.use)
             }
-        } catch {
-            throw note(CountersignError(error))
         }
-        noteClock()
         try check(result, refusals: callOptions.refusals)
         return context.answer(
             result.response, to: draft, over: transport, cookiesAt: removals,
@@ -75,7 +68,9 @@ extension ClientCore: CallEngine {
         if notice.isGenuine {
             let error = note(CountersignError(notice))
             if refusals == .thrown { throw error }
-        } else if release.authorityKey == nil, refusals == .thrown, case .unknownKey? = result.unsignedReason {
+        } else if release.authorityKey == nil, refusals == .thrown,
+            case .unknownKey? = result.unsignedReason
+        {
             throw .authorityKeyMissing(CountersignError.Refusal(notice))
         }
     }

@@ -111,10 +111,10 @@ import Testing
         #expect(world.said.last == .updateRequired("https://example.com/new"))
         #expect(await problem { try await world.post(as: .app) } == "updateRequired")
         #expect(await problem { try await world.logIn() } == "updateRequired")
-        guard case .signedOut(.ended) = try await world.account.resume() else {
+        guard case .signedOut(let end?) = try await world.account.resume(), end.isTold else {
             return #expect(Bool(false), "\(world.said.all)")
         }
-        guard case .signedOut(.ended)? = world.said.last else {
+        guard case .signedOut(let end?)? = world.said.last, end.isTold else {
             return #expect(Bool(false), "\(world.said.all)")
         }
     }

@@ -130,7 +130,7 @@ import Testing
         world.server.expire()
         world.server.change { $0.session?.loginToken = "another" }
         #expect(await problem { try await world.post() } == "sessionEnded")
-        guard case .signedOut(.ended)? = world.said.last else {
+        guard case .signedOut(let end?)? = world.said.last, end.isTold else {
             return #expect(Bool(false), "\(world.said.all)")
         }
     }

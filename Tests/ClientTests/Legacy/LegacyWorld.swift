@@ -140,3 +140,8 @@ func problem(_ body: () async throws -> some Any) async -> String? {
         return "\(error)"
     }
 }
+
+extension SessionEndRecord {
+    /// Whether the server has said that the session is over.
+    var isTold: Bool { ![.byUser, .tokenExpired, .credentialsRefused].contains(self) }
+}
