@@ -54,7 +54,9 @@ package struct LegacyCalls: Sendable {
             case (.loginNeeded(let notice), let used?):
                 // The server refuses an older token in this way although its session lives: then the client
                 // tries the token that replaced it.
-                if try await account.end(used, reason: SessionEndRecord(notice)) { throw .sessionEnded(notice) }
+                guard try await !account.end(used, reason: SessionEndRecord(notice)) else {
+                    throw .sessionEnded(notice)
+                }
                 guard mayReplace else { throw .refused(notice) }
                 mayReplace = false
             }

@@ -1,5 +1,6 @@
 import CountersignClient
 import CountersignMemory
+import CountersignSchemes
 import CountersignSeal
 import CountersignTransport
 import CountersignTrust
@@ -65,10 +66,50 @@ public final class LegacyClient: APISending {
         scheme: LegacyScheme, baseURL: String, login: LegacyLogin? = nil, vault: VaultPlace, trust: Trust,
         options: LegacyOptions = LegacyOptions()
     ) throws(CountersignError) {
-        let parts = try LegacyComposition(
-            scheme: scheme, baseURL: baseURL, login: login, vault: vault, trust: trust, options: options)
-        (context, account, self.vault) = (parts.context, parts.account, parts.vault)
-        (presence, self.options) = (parts.presence, options)
+        let base = try BaseURL(baseURL, encryption: options.encryption)
+        let report = StatePublisher()
+        context = try CallContext(base, options: options, trust: trust, report: report)
+        let server = try LegacyServer(
+            scheme: scheme, base: base, login: login, trust: trust, options: options)
+        let transport = AuthorityTransport(
+            context, refresh: options.renewalPath, largestResponse: options.largestAnswer,
+            refusalCode: { LegacyResponseParser.code(of: $0) })
+        let clock = options.clock
+        let exchange = LegacyExchange(
+            server, transport: transport, own: transport, now: { clock.wall() }, random: SystemRandom())
+        let store: LegacyStore
+        do throws(VaultError) {
+            let item = try ItemName(
+                service: "countersign legacy \(base.origin.authority)", account: options.app)
+            let bound = "\(item.service) key"
+            let remembering = SwitchableVault(
+                over: vault.vault(owning: [item.service, bound]),
+                persistence: options.remembers == .nothing ? .endsWithTheProcess : .outlivesTheProcess)
+            self.vault = LegacyVault(remembering, item: item)
+            store = LegacyStore(remembering.vault, item: item)
+            // A session that ends with the process needs no gate at the next launch.
+            if case .atLaunch(let person) = options.gate, options.remembers != .nothing {
+                presence = PresenceSecrets(presence: person, vault: remembering.vault, service: bound)
+            } else {
+                presence = nil
+            }
+        } catch {
+            throw CountersignError(error)
+        }
+        options.log.follow(report.events.stream())
+        let jar = context.jar
+        let login = Array((login?.route.path ?? login?.route.rung.endpoint.path ?? "/").utf8)
+        account = LegacyAccount(
+            exchange, store: store,
+            remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing,
+            sessionStorage: presence == nil ? .plain : .sealedByPresence,
+            reportSignIn: { jar.begin($0, target: login) }
+        ) { status in
+            jar.follow(status)
+            let state = CountersignState(status)
+            report.publish(state, isPresenceNeeded: status == .presenceNeeded)
+        }
+        self.options = options
         calls = LegacyCalls(account)
     }
 

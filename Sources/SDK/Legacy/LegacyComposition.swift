@@ -7,103 +7,40 @@ import CountersignTrust
 import CountersignVault
 import CountersignWire
 
-/// Where a legacy client is put together.
-struct LegacyComposition {
-    let context: CallContext
-    let account: LegacyAccount
-    let vault: LegacyVault
-    let presence: PresenceSecrets?
-
+extension LegacyServer {
+    /// The server as the app describes it.
     init(
-        scheme: LegacyScheme, baseURL: String, login: LegacyLogin?, vault place: VaultPlace, trust: Trust,
-        options: LegacyOptions
+        scheme: LegacyScheme, base: BaseURL, login: LegacyLogin?, trust: Trust, options: LegacyOptions
     ) throws(CountersignError) {
-        let base = try BaseURL(baseURL, encryption: options.encryption)
-        let report = StatePublisher()
-        context = try CallContext(base, options: options, trust: trust, report: report)
-        let server = try LegacyComposition.server(
-            scheme: scheme, base: base, login: login, trust: trust, options: options)
-        let transport = AuthorityTransport(
-            context, refresh: options.renewalPath, largestResponse: options.largestAnswer,
-            refusalCode: { LegacyResponseParser.code(of: $0) })
-        let clock = options.clock
-        let exchange = LegacyExchange(
-            server, transport: transport, own: transport, now: { clock.wall() }, random: SystemRandom())
-        let store: LegacyStore
-        do throws(VaultError) {
-            let item = try ItemName(
-                service: "countersign legacy \(base.origin.authority)", account: options.app)
-            let bound = "\(item.service) key"
-            let remembering = SwitchableVault(
-                over: place.vault(owning: [item.service, bound]),
-                persistence: options.remembers == .nothing ? .endsWithTheProcess : .outlivesTheProcess)
-            vault = LegacyVault(remembering, item: item)
-            store = LegacyStore(remembering.vault, item: item)
-            // A session that ends with the process needs no gate at the next launch.
-            if case .atLaunch(let person) = options.gate, options.remembers != .nothing {
-                presence = PresenceSecrets(presence: person, vault: remembering.vault, service: bound)
-            } else {
-                presence = nil
-            }
-        } catch {
-            throw CountersignError(error)
-        }
-        options.log.follow(report.events.stream())
-        let jar = context.jar
-        let login = Array((login?.route.path ?? login?.route.rung.endpoint.path ?? "/").utf8)
-        account = LegacyAccount(
-            exchange, store: store,
-            remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing,
-            sessionStorage: presence == nil ? .plain : .sealedByPresence,
-            reportSignIn: { jar.begin($0, target: login) }
-        ) { status in
-            jar.follow(status)
-            let state = CountersignState(status)
-            report.publish(state, isPresenceNeeded: status == .presenceNeeded)
-        }
-    }
-
-    private static func server(
-        scheme: LegacyScheme, base: BaseURL, login: LegacyLogin?, trust: Trust,
-        options: LegacyOptions
-    ) throws(CountersignError) -> LegacyServer {
         let isTLS = base.origin.security == .tls
         try Composition.checkCoverage(of: trust, for: base.origin)
-        var server = LegacyServer(
+        self.init(
             host: base.origin.authority, transport: isTLS ? .tls : .plain, signing: scheme.signing,
             userAgent: options.userAgent,
             channel: isTLS && trust.isPinned(base.origin.host) ? .pinned : .open)
-        server.login = login?.route
+        self.login = login?.route
         if let path = login?.route.path { _ = try base.target(path) }
         _ = try base.target(options.renewalPath)
         if let path = options.logoutPath { _ = try base.target(path) }
-        server.tokens.renewalPath = options.renewalPath
-        server.tokens.logoutPath = options.logoutPath
-        server.tokens.place =
-            place(options.tokenPlace, scheme: scheme) == .formParameters
-            ? .formParameters : .authorizationField
-        server.tokens.unauthorized = options.unauthorized == .tokenRanOut ? .tokenExpired : .isAnAnswer
-        server.bearerSecrets =
+        tokens.renewalPath = options.renewalPath
+        tokens.logoutPath = options.logoutPath
+        let place = options.tokenPlace == .asTheSchemeHasIt ? scheme.tokens : options.tokenPlace
+        tokens.place = place == .formParameters ? .formParameters : .authorizationField
+        tokens.unauthorized = options.unauthorized == .tokenRanOut ? .tokenExpired : .isAnAnswer
+        bearerSecrets =
             switch options.bearerSecrets {
             case .onlyToThePinnedCertificate: .onlyToThePinnedCertificate
             case .toAnyCertificateThatVerifies: .toAnyCertificateThatVerifies
             case .inTheClearToWhoeverListens: .inTheClearToWhoeverListens
             }
-        if let flaw = server.flaw { throw .misuse(flaw) }
-        return server
-    }
-
-    private static func place(_ place: LegacyOptions.TokenPlace, scheme: LegacyScheme)
-        -> LegacyOptions.TokenPlace
-    {
-        place == .asTheSchemeHasIt ? scheme.tokens : place
+        if let flaw { throw .misuse(flaw) }
     }
 }
 
 extension CookieJar {
     /// A login has begun a session: its response may set the first cookies. `target` is where logins are
     /// sent, which decides the default path of these cookies.
-    fileprivate func begin(_ signIn: LegacySignIn, target: [UInt8]) {
+    func begin(_ signIn: LegacySignIn, target: [UInt8]) {
         store.belong(to: signIn.session.owner)
         let message = signIn.response.message
         let fields = message.fields.map { field in
@@ -113,7 +50,7 @@ extension CookieJar {
     }
 
     /// The session has changed.
-    fileprivate func follow(_ status: LegacySessionStatus) {
+    func follow(_ status: LegacySessionStatus) {
         switch status {
         case .active(let account, let userID):
             store.belong(to: .legacyAccount(name: account, userID: userID))

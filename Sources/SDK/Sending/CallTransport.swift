@@ -138,7 +138,9 @@ struct SignedDialect: CallDialect {
 
 /// Legacy servers: a refusal is JSON under any status.
 struct LegacyDialect: CallDialect {
-    func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool { LegacyResponseParser.mayRefuse(body) }
+    func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool {
+        LegacyResponseParser.mayRefuse(body)
+    }
 
     func refusalCode(of response: Response) -> String? { LegacyResponseParser.code(of: response) }
 }
