@@ -8,7 +8,7 @@ import Foundation
 import HTTPTypes
 import OpenAPIRuntime
 
-/// Requests are signed, renewed and repeated as ``CountersignClient/data(for:progress:)`` does it. Their
+/// Requests are signed, renewed and repeated as ``APISending/data(for:progress:)`` does it. Their
 /// bodies are collected: each one's digest is signed before its first byte goes out.
 struct CountersignClientTransport: ClientTransport {
     let client: CountersignClient
