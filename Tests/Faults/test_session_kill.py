@@ -35,6 +35,8 @@ class MixedLoad:
     def __init__(self, gateway: Gateway, names: typing.Iterator[str], seen: Acknowledged):
         self.gateway, self.names, self.seen = gateway, names, seen
         self.failures: list[str] = []
+        # Why threads ended: the gateway is gone.
+        self.ends: list[str] = []
         self.stopping = threading.Event()
         self.threads = [threading.Thread(target=self.guarded, args=(life, number)) for number, life in
                         enumerate([self.sessions, self.sessions, self.requests, self.commands])]
@@ -44,7 +46,8 @@ class MixedLoad:
     def guarded(self, life, number: int) -> None:
         try:
             life(number)
-        except (Closed, OSError):
+        except (Closed, OSError) as end:
+            self.ends.append(f"{life.__name__}: {end!r}")
             self.stopping.set()
         except AssertionError as failure:
             self.failures.append(str(failure))
@@ -87,7 +90,7 @@ class MixedLoad:
     def until(self, ended: int, requests: int) -> None:
         """Waits until it is in full run."""
         def is_full() -> bool:
-            assert not self.stopping.is_set() and not self.failures, self.failures
+            assert not self.stopping.is_set() and not self.failures, (self.failures, self.ends)
             return len(self.seen.ended) >= ended and len(self.seen.requests) >= requests
 
         until(is_full, "there is no load to speak of")
