@@ -123,7 +123,9 @@ def test_nothing_acknowledged_is_lost(tmp_path, is_long, note):
     kills, moments = 100 if is_long else 4, random.Random(4)
     # A kill loses the credit for a login in flight: after many kills the login limits would refuse all
     # users.
-    gateway = Gateway(tmp_path, "--login-account", "100000/1s", "--login-address", "100000/1s").start()
+    # However many requests a connection carries while a command runs, only the kill ends it.
+    gateway = Gateway(tmp_path, "--login-account", "100000/1s", "--login-address", "100000/1s",
+                      "--limit-keepalive-requests", "1000000000").start()
     add_app(gateway, ACCOUNTS)
     seen, names = Acknowledged(), (f"made-{number}" for number in itertools.count())
     seen.accounts += [f"user-{number}" for number in range(ACCOUNTS)]
