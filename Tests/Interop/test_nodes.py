@@ -1,5 +1,5 @@
 """Three gateways over one real PostgreSQL: what one of them is told, all of them know by the time that it is acknowledged; and a node that
-cannot know refuses. Debug builds also run with planted faults, which these checks see (docs/decisions/0072-nodes.md)."""
+cannot know refuses. countersign-breakable also runs with planted faults, which these checks see (docs/decisions/0072-nodes.md)."""
 
 import concurrent.futures
 import json

@@ -160,7 +160,7 @@ def run(pairs: int, broken: bool, only: str | None) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pairs", type=int, default=20_000)
-    parser.add_argument("--broken", action="store_true", help="a debug build that answers unknown names at once")
+    parser.add_argument("--broken", action="store_true", help="countersign-breakable (by COUNTERSIGN_BINARY), which answers unknown names at once")
     parser.add_argument("--only", choices=["opaque", *DOORS], help="one of the ways to sign in")
     parser.add_argument("--show", action="store_true", help="print, and judge nothing")
     options = parser.parse_args()

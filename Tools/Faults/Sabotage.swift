@@ -53,7 +53,7 @@ extension Sabotage {
         case .keptInClear: "session roots are stored as they are"
         case .acknowledgedBeforeCommit: "a change of sessions is acknowledged before it is committed"
         case .notifyLost: "a node does not get the notifications of a PostgreSQL store"
-        case .schemaExpanded: "a later build, whose migration is an expanding one on PostgreSQL"
+        case .schemaExpanded: "a later build, whose migration is an expanding one"
         case .schemaContracted: "a build after that, whose migration is a contracting one"
         }
     }

@@ -97,7 +97,7 @@ package struct LabSettings: Sendable {
     package var binary: CountersignBinary
     /// Rows that run concurrently: they wait more than they compute.
     package var jobs: Int
-    /// Faults of our gateways; only debug builds support them.
+    /// Faults of our gateways; only `countersign-breakable` supports them.
     package var sabotage: [String] = []
 
     /// nginx, which asks our gateway in some rows; nil where it is not installed, and those rows are not run.

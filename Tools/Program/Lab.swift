@@ -35,7 +35,7 @@ extension Command {
             .flag(
                 "broken",
                 meaning:
-                    "attack our own server with each fault that a debug build can be told to have: "
+                    "attack our own server with each fault that countersign-breakable can be started with: "
                     + "all must be caught"
             ),
             .flag("list", meaning: "say which rows and attacks there are, and attack nothing"), .json,

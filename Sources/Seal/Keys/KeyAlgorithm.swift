@@ -40,7 +40,7 @@ package enum KeyStorage: String, Sendable, CaseIterable {
     case software
     /// In the Secure Enclave of an Apple device; only the Enclave uses it.
     case secureEnclave = "secure-enclave"
-    /// Wrapped by a TPM 2.0; only the TPM unwraps and uses it.
+    /// Wrapped by a TPM 2.0. No client of this package uses one; ports may.
     case tpm
 }
 
