@@ -6,6 +6,7 @@ import CountersignWire
 package struct StoreMigration {
     private let deployment: Deployment
     private let move: StoreMove
+    fileprivate static let requestsTogether = 256
     private let source: String
     /// Opens the deployment where it is afterwards.
     private let reopen: () throws(OperationalError) -> Deployment
@@ -52,17 +53,10 @@ extension Configuration {
     package func migration(
         from source: String, to target: String, environment: [String: String]
     ) throws(OperationalError) -> StoreMigration {
-        guard let from = StoreLocation(text: source), let to = StoreLocation(text: target),
-            from.isFile, !to.isFile
-        else {
-            throw OperationalError(
-                .usage,
-                message: "migrate: expected sqlite:PATH, then the address to move to: \(StoreLocation.forms)")
-        }
+        let (from, to) = try Configuration.places(from: source, to: target)
         var (here, there) = (self, self)
         (here.store, there.store) = (from, to)
         let moved = there
-        try here.removeLog(movedTo: to)
         let deployment = try here.openDeployment(absence: .fail, environment: environment)
         guard let move = from.move(to: to, authenticatingBy: deployment.rows) else {
             throw OperationalError(.usage, message: "migrate: expected a file and a database")
@@ -72,17 +66,52 @@ extension Configuration {
         }
     }
 
-    /// Finishes a move that was killed between marking the file as moved and removing the log, whose requests
-    /// the database has.
-    private func removeLog(movedTo place: StoreLocation) throws(OperationalError) {
+    /// Finishes a move that was killed between marking the file as moved and removing the log. A program that
+    /// can write to the file can write the mark. The log therefore goes only after its requests are in the
+    /// database, which must open under this folder's master key, and only if the file or the database is the
+    /// deployment's own store: the mark of a copy says nothing about this log.
+    package func finishMove(
+        from source: String, to target: String, environment: [String: String]
+    ) throws(OperationalError) {
+        let (from, to) = try Configuration.places(from: source, to: target)
         let folder = try DataFolder(data, absence: .fail)
-        guard try RequestLog.exists(in: folder) else { return }
-        let file = store.open(acknowledging: .followed)
-        defer { file.close() }
-        let mark = try file.value(of: .movedTo).map { String(decoding: $0, as: UTF8.self) }
-        guard let mark, mark.split(separator: " ").first.map(String.init) == place.text else { return }
+        guard [from.text, to.text].contains(store.text), try RequestLog.exists(in: folder),
+            try from.isMarked(asMovedTo: to)
+        else { return }
+        var there = self
+        there.store = to
+        let moved = there
         try folder.withoutServer(
             refusal: "migrate: a server runs on this data folder; stop it first"
-        ) { () throws(OperationalError) in try RequestLog.remove(in: folder) }
+        ) { () throws(OperationalError) in
+            let deployment = try moved.openDeployment(absence: .fail, environment: environment)
+            defer { deployment.store.close() }
+            try deployment.requestLog()?.forEachRequest(together: StoreMigration.requestsTogether) {
+                (requests) throws(OperationalError) in try deployment.store.adopt(requests)
+            }
+            try RequestLog.remove(in: folder)
+        }
+    }
+
+    private static func places(
+        from source: String, to target: String
+    ) throws(OperationalError) -> (StoreLocation, StoreLocation) {
+        guard let from = StoreLocation(text: source), let to = StoreLocation(text: target),
+            from.isFile, !to.isFile
+        else {
+            throw OperationalError(
+                .usage,
+                message: "migrate: expected sqlite:PATH, then the address to move to: \(StoreLocation.forms)")
+        }
+        return (from, to)
+    }
+}
+
+extension StoreLocation {
+    fileprivate func isMarked(asMovedTo place: StoreLocation) throws(OperationalError) -> Bool {
+        let file = open(acknowledging: .followed)
+        defer { file.close() }
+        let mark = try file.value(of: .movedTo).map { String(decoding: $0, as: UTF8.self) }
+        return mark?.split(separator: " ").first.map(String.init) == place.text
     }
 }

@@ -4,6 +4,7 @@ nothing goes on with the file; and a move that is killed leaves nothing or every
 import itertools
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -185,6 +186,29 @@ def test_a_log_beside_the_database_is_not_overlooked(server, address, tmp_path, 
     with gateway:
         seen = len(backend.seen)
         assert gateway.send(key.request()).status == 200 and len(backend.seen) == seen + 1
+
+
+def test_the_mark_of_a_copy_removes_no_log(server, address, tmp_path, backend):
+    """After a rehearsal on a copy, an operator names the copy by mistake: the log of the deployment stays."""
+    gateway, _, _ = lived_in(tmp_path, backend)
+    path, = segments(gateway.data)
+    copy = tmp_path / "copy"
+    shutil.copytree(gateway.data, copy, ignore=shutil.ignore_patterns("control"))
+
+    def move(data, *options):
+        return run("migrate", f"sqlite:{copy}/countersign.db", address, "--data", data, *options, environment=gateway.environment)
+
+    assert move(copy).returncode == 0 and not segments(copy)
+    for options in (["--check"], []):
+        done = move(gateway.data, *options)
+        assert done.returncode == 1 and segments(gateway.data) == [path], done.err
+    # The copy's own rerun looks into the database first, and this one is another.
+    (copy / path.name).write_bytes(path.read_bytes())
+    name = address.rsplit("/", 1)[1]
+    server.sql(f"DROP DATABASE {name}")
+    server.create(name)
+    done = move(copy)
+    assert done.returncode == 1 and segments(copy), done.err
 
 
 # What a move does at each step: messages to the server, writes and syncs of the file and of the log, and the removal of the log.

@@ -28,9 +28,12 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let configuration = run.composition.configured(try run.configuration())
         if run.arguments.positional("FROM") == nil { return try run.migrateSchema(configuration) }
+        let (from, to) = (try run.required("FROM"), try run.required("TO"))
+        if !run.arguments.has("check") {
+            try configuration.finishMove(from: from, to: to, environment: run.environment.variables)
+        }
         let migration = try configuration.migration(
-            from: try run.required("FROM"), to: try run.required("TO"), environment: run.environment.variables
-        )
+            from: from, to: to, environment: run.environment.variables)
         if run.arguments.has("check") {
             let outcome = try migration.preview()
             try run.print(outcome.json) { outcome.plan }
