@@ -51,6 +51,21 @@ import Testing
         #expect(try made.verifyRows().findings == [])
     }
 
+    @Test("a store in which another program writes between its making and its first values does not begin")
+    func beginsEmpty() throws {
+        mkdir(folder.data, 0o700)
+        let store = StorePlace.sqlite(path: "\(folder.data)/countersign.db").open()
+        defer { store.close() }
+        try store.prepare()
+        try execute("INSERT INTO audit (number, record, tag) VALUES (1, 'made', x'00')")
+        let rows = try #require(RowAuthenticator(key: Secret(random: 32)))
+        let fault = #expect(throws: OperationalError.self) {
+            try store.begin(with: [(.masterKeyCheck, [1])], authenticatedBy: rows)
+        }
+        #expect(fault?.message.contains("another program wrote rows") == true, "\(fault?.message ?? "")")
+        #expect(try store.value(of: .masterKeyCheck) == nil)
+    }
+
     @Test("a store that was emptied does not begin again while the data folder is there")
     func emptied() throws {
         try make()

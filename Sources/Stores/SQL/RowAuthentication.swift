@@ -14,16 +14,20 @@ extension SQLStore {
         // An empty store is begun anew: rows that damage hides must not count as absent.
         if case .file(let file) = backing { try file.inspect() }
         return try read(whenEmpty: true) { (database) throws(OperationalError) in
-            for table in AuthenticatedTable.all.map(\.name) + ["audit"] {
-                guard try database.hasTable(table) else { continue }
-                // The schema has the first slot.
-                let condition = table == AuthenticatedTable.meta.name ? " WHERE name <> 'seal-slot'" : ""
-                guard try database.integer("SELECT 1 FROM \(table)\(condition) LIMIT 1") == nil else {
-                    return false
-                }
-            }
-            return true
+            try SQLStore.isEmpty(database)
         }
+    }
+
+    private static func isEmpty(_ database: Database) throws(OperationalError) -> Bool {
+        for table in AuthenticatedTable.all.map(\.name) + ["audit"] {
+            guard try database.hasTable(table) else { continue }
+            // The schema has the first slot.
+            let condition = table == AuthenticatedTable.meta.name ? " WHERE name <> 'seal-slot'" : ""
+            guard try database.integer("SELECT 1 FROM \(table)\(condition) LIMIT 1") == nil else {
+                return false
+            }
+        }
+        return true
     }
 
     package func begin(
@@ -31,6 +35,13 @@ extension SQLStore {
     ) throws(OperationalError) {
         try write { (database) throws(OperationalError) -> Void in
             guard try SQLStore.value(of: .masterKeyCheck, in: database) == nil else { return }
+            // The digests count every row as ours.
+            guard try SQLStore.isEmpty(database) else {
+                throw OperationalError(
+                    .failed,
+                    message: "\(database.path): another program wrote rows while the store was made; "
+                        + "expected an empty one")
+            }
             for (name, value) in values { try SQLStore.set(name, to: value, in: database) }
             try database.recorder.beginDigests(by: rows, in: database)
         }
