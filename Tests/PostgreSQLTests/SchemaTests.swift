@@ -3,6 +3,7 @@ import CountersignFaults
 import CountersignWire
 import DatabaseFixture
 import Testing
+import Waiting
 
 @testable import CountersignSQL
 import CountersignServer
@@ -64,5 +65,34 @@ struct SchemaTests {
         let (address, database) = try made()
         try database.execute("CREATE TABLE countersign.more (number bigint)")
         #expect(try StorePlace.postgreSQL(address).open().revision() == 0)
+    }
+
+    /// Nothing else says on a new connection that rows have tags.
+    @Test("a store whose table of the level was replaced by a view is not read")
+    func layoutReplaced() async throws {
+        let address = try #require(TestDatabases.shared).make()
+        let store = StorePlace.postgreSQL(address).open()
+        defer { store.close() }
+        try store.prepare()
+        _ = try store.apps()
+        let other = Database(try PostgreSQLConnection(to: address))
+        try other.execute(
+            """
+            ALTER TABLE countersign.layout RENAME TO former;
+            CREATE VIEW countersign.layout AS SELECT * FROM countersign.former;
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid();
+            """)
+        // The first read finds that the connection is closed; a new one is opened a moment later.
+        var result = ""
+        await until("a new connection") {
+            do throws(OperationalError) {
+                result = "\(try store.apps().count) read"
+            } catch {
+                result = error.message
+            }
+            return !result.contains("closed the connection")
+        }
+        #expect(result.contains("`layout` was removed or replaced"), "\(result)")
     }
 }

@@ -203,14 +203,21 @@ final class PostgreSQLServer: Sendable {
         }
     }
 
-    /// Has the connection verify and tag rows. Does nothing while the database has no layout.
+    /// Has the connection verify and tag rows. Does nothing while the database has no layout. Throws if
+    /// it had one: a view in the table's place would otherwise leave rows unverified.
     ///
     /// Without `rows`, a database of another level is not verified: what is read of it are the values that
     /// lead to the key of its record, which are sealed themselves.
     private func start(_ database: Database, by rows: RowAuthenticator?) throws(OperationalError) {
-        guard case .postgreSQL(let connection) = database.driver, !database.recorder.hasTriggers,
-            try database.hasTable("layout")
-        else { return }
+        guard case .postgreSQL(let connection) = database.driver, !database.recorder.hasTriggers else {
+            return
+        }
+        guard try database.hasTable("layout") else {
+            guard state.with({ $0.isMade }) else { return }
+            throw OperationalError(
+                .failed,
+                message: "\(address.name): its table `layout` was removed or replaced; restore a backup")
+        }
         let level = try database.schemaLevel()
         if level == layout.level || (level > layout.level && rows != nil) {
             try layout.verify(level, in: database, by: rows)
