@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    /// Earlier versions sealed files under a TPM (1) and systemd-creds (2).
+    /// 1 and 2 are no guard's number.
     @Test(arguments: [1, 2, 5] as [UInt8]) func aFileOfAnUnknownGuardIsNotAbsent(_ number: UInt8) throws {
         try withFile("right") { path, file throws in
             var whole = try bytes(path)

@@ -30,7 +30,7 @@ extension Command {
 extension Option {
     fileprivate static let sabotage = list(
         "sabotage", placeholder: "NAME[,NAME]",
-        meaning: "have these faults, for the lab and tests; `list` lists them")
+        meaning: "start with these faults, for the lab and tests; `list` lists them")
     fileprivate static let tasksAlone = flag(
         "tasks-alone", meaning: "serve every request by a task, for tests that compare both paths")
 }

@@ -5,7 +5,7 @@ import CountersignServer
 import CountersignWire
 import Glibc
 
-/// Gives the result of a change to its caller within the transaction, which then goes on for a while.
+/// Returns the result of a change to its caller before the transaction commits, half a second later.
 struct HastyStoreWriter: StoreWriter {
     let writer: GroupWriter
     private static let microseconds: UInt32 = 500_000

@@ -32,7 +32,7 @@ struct RetirementIgnoringReleaseSource: ReleaseSource {
     ) throws(OperationalError) -> AppRelease? { try inner.anyRelease(of: app, on: platform) }
 }
 
-/// Takes a release's key for made for any scheme, and for one that its policy names.
+/// Accepts a release's key for every scheme, as if the policy allowed it.
 struct AnySchemeReleaseSource: ReleaseSource {
     private let inner: any ReleaseSource
 

@@ -107,7 +107,7 @@ struct RevealingLegacyLogin: LegacyPasswordLogin {
     }
 }
 
-/// Lets every keyed request begin, and keeps no response. Copies of a request that still runs wait for it.
+/// Lets every keyed request begin and stores no response. A copy still waits for a request in progress.
 struct ForgetfulIdempotencyStore: IdempotencyStore {
     func begin(
         _ request: IdempotentRequest, within bounds: IdempotencyBounds

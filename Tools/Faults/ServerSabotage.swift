@@ -183,7 +183,7 @@ struct BearerTokenScheme: FaultyScheme {
     }
 }
 
-/// Lets a client replace those of our lines whose names it has sent fields of.
+/// Replaces our lines with the client's fields of the same names.
 enum ClientWrittenFields {
     @Sendable static func replace(_ lines: [UInt8], by request: Request) -> [UInt8] {
         var theirs: [(name: String, line: String)] = []

@@ -192,7 +192,7 @@ package enum TestThread {
     }
 }
 
-/// What a test server or a certificate for a test could not do.
+/// A failure of a test server, or of making a certificate for a test.
 package struct TestServerError: Error, CustomStringConvertible {
     /// What failed and why, in one sentence.
     package let description: String

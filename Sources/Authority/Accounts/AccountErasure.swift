@@ -107,8 +107,8 @@ extension Deployment {
     }
 
     /// Removes the account's name everywhere but in logs, permanently. The name stays reserved by a keyed
-    /// tombstone. For a name that was erased before, it only looks through the files again. A large file that
-    /// still has the name in parts that no row uses is written anew only if `rewriting` says so.
+    /// tombstone. For a name that was erased earlier, it only searches the files again. `rewriting`
+    /// decides whether a large file is rewritten if the name remains in free pages.
     package func eraseAccount(
         _ name: AccountName, of app: AppName, at now: Int64, rewriting: RewriteBound = .ifSmall
     ) throws(OperationalError) -> AccountErasure {

@@ -5,7 +5,7 @@ import CountersignTrust
 import CountersignVault
 import CountersignWire
 
-/// What a client's parts must be like to work together.
+/// Checks that a client's parts fit together.
 enum Composition {
     /// A key that is stored with the session needs no presence.
     static func gate(_ options: CountersignOptions) -> ClientStateMachine.Gate {
@@ -15,7 +15,7 @@ enum Composition {
         }
     }
 
-    /// Refuses options by which nothing would prove the server.
+    /// Refuses options under which the client could not authenticate the server.
     static func checkProof(
         of origin: Origin, by trust: Trust, release: ReleaseKey, options: CountersignOptions
     ) throws(CountersignError) {

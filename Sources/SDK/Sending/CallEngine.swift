@@ -217,7 +217,7 @@ final class CallOwner: Sendable {
     /// Nil while no account is known.
     var account: AccountName? { if case .account(let account) = signing { account } else { nil } }
 
-    /// Sets the owner if there is none yet.
+    /// Sets the owner unless one is set.
     func resolve(_ owner: SignedCalls.Owner?) {
         guard let owner else { return }
         resolved.with { if $0 == .currentAccount { $0 = owner } }

@@ -34,12 +34,12 @@ struct PreparedBody: Sendable {
                 }
                 self.init(.once(stream), digest: .sha256(digest), length: length)
             case .bytes, .md5:
-                throw .misuse("body: this scheme signs it, so that it has to be in memory, or to be had anew")
+                throw .misuse("body: this scheme signs it; expected a body in memory or one to read twice")
             }
         }
     }
 
-    /// Whether the whole body is here, or there is none.
+    /// True for a body in memory and for a request without a body.
     var isInMemory: Bool {
         switch body {
         case .none, .bytes: true

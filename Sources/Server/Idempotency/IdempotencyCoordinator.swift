@@ -5,7 +5,7 @@ import CountersignWire
 
 /// Ensures that a keyed request runs once: its beginning is durable before the request reaches the backend,
 /// and its answer is kept. One for all loops. Source: docs/protocol.md, "Idempotent requests".
-final class IdempotencyCoordinator: @unchecked Sendable {
+final class IdempotencyCoordinator: Sendable {
     /// Seconds for which a key is remembered.
     static let keptSeconds: Int64 = 86_400
     /// Bytes of an answer's body; a longer body is not kept.

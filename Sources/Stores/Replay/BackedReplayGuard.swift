@@ -9,6 +9,8 @@ import Synchronization
 /// A request is inserted over the connection of its loop. Without the server, without the store's
 /// confirmation or after a loss it is refused; nothing falls back to memory. A loop of the guard's own, which
 /// no request waits for, watches the server and the epoch: `BackedReplayGuard+Watch.swift`.
+///
+/// Safe to share: only that loop uses the variables.
 final class BackedReplayGuard<Backend: SharedReplayBackend>: SharedReplayGuard, @unchecked Sendable {
     let backend: Backend
     let settings: SharedReplaySettings

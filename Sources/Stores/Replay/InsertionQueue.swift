@@ -10,7 +10,7 @@ enum InsertionOutcome: Sendable, Equatable {
 }
 
 /// The insertions of a loop that wait for their outcome, the oldest first: what all loop clients share.
-/// Confined to the loop.
+/// Confined to the loop, and safe to share for that reason; `isUsable` is atomic.
 ///
 /// Every insertion ends within the patience: the client ends all of them when ``isOverdue`` is true. All
 /// insertions of a turn are sent together.

@@ -1,8 +1,8 @@
 /// The columns of a table that are sealed under the master key.
 ///
-/// While that key is replaced, processes that have not noticed it yet would go on sealing under the former
-/// one. So triggers require that each new sealed value has the first byte that `seal-slot` holds; one that
-/// the row had already, in whichever column, may stay. Source:
+/// During a rotation, a process that has not noticed the new key would still seal under the former one.
+/// Triggers therefore require that each new sealed value begins with the byte in `seal-slot`. A value that
+/// the row already has, in any column, may stay. Source:
 /// docs/decisions/0059-rotation-of-the-master-key.md.
 struct SealedColumns {
     let table: String

@@ -10,11 +10,11 @@ struct PostgreSQLReplayGrant: ReplayGrant {
     let minutes: Set<Int64>
 }
 
-/// A loop's connection to PostgreSQL. The insertions that wait are sent together, as one transaction, once
-/// the transaction before has ended. Confined to the loop.
+/// A loop's connection to PostgreSQL. It sends all waiting insertions as one transaction when the previous
+/// transaction has ended. Confined to the loop, and safe to share for that reason.
 ///
-/// After an insertion that took too long, insertions fail at once
-/// until the server has answered; if that takes long, the connection is given up.
+/// After an insertion that took too long, insertions fail at once until the server responds. If it does not
+/// respond in time, the client closes the connection.
 final class PostgreSQLLoopClient: InsertionQueue<PostgreSQLReplayGrant, PostgreSQLLoopClient.Insertion>,
     ReplayLoopClient, @unchecked Sendable
 {

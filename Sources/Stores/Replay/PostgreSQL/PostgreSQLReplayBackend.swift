@@ -9,8 +9,10 @@ import CountersignWire
 /// Entries as rows, in a table for each minute of creation times: makes and drops the tables, and opens the
 /// loops' connections.
 ///
-/// Each look opens a new connection. A node whose connections end at a primary that was replaced finds the
-/// other timeline by that, and gives them up.
+/// Each look opens a new connection. A node whose connections end at a replaced primary thereby sees the
+/// other timeline and closes them.
+///
+/// Safe to share: only the guard's own loop uses the variables, apart from those under a lock.
 final class PostgreSQLReplayBackend: SharedReplayBackend, @unchecked Sendable {
     typealias Client = PostgreSQLLoopClient
     typealias Server = (ReplayEntryDatabase, ReplayEntryView)

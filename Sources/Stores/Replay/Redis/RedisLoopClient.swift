@@ -3,11 +3,11 @@ import CountersignHTTP
 import CountersignWire
 import Synchronization
 
-/// A loop's connection to Redis, over which the insertions of all its requests are pipelined. Confined to the
-/// loop.
+/// A loop's connection to Redis, which pipelines the insertions of all its requests. Confined to the loop,
+/// and safe to share for that reason.
 ///
-/// An insertion that is not answered in time ends the connection: replies come in order, so that those behind
-/// it would be late too. After a failure, insertions fail at once until another connection is open.
+/// An insertion without a reply in time ends the connection: replies come in order, so those after it would
+/// be late too. After a failure, insertions fail at once until another connection is open.
 final class RedisLoopClient: InsertionQueue<RedisReplayGrant, Void>, ReplayLoopClient, @unchecked Sendable {
     typealias Grant = RedisReplayGrant
 

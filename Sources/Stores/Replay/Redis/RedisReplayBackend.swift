@@ -16,6 +16,8 @@ struct RedisMaster {
 }
 
 /// Entries in Redis, each inserted by the script if its slot's marker has the epoch's token.
+///
+/// Safe to share: only the guard's own loop uses the variables.
 final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
     typealias Client = RedisLoopClient
     typealias Server = RedisMaster
@@ -104,7 +106,7 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
                 }
                 if sought == nil || identity == sought { break }
             } catch {
-                // What is wrong with a server that answers says more than that another one is away.
+                // An error from a server that responds is more useful than one from a server that is down.
                 if failure.kind == .unreachable || error.kind != .unreachable { failure = error }
             }
         }

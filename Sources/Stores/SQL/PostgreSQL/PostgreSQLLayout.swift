@@ -1,8 +1,8 @@
 import CountersignAuthority
 import CountersignWire
 
-/// The schema of a PostgreSQL database. A build goes on with a database of its own level, and with one of a
-/// later level if the build that migrated it says so in a record, which is sealed under the deployment's key.
+/// The schema of a PostgreSQL database. A build uses a database of its own level, and one of a later level if
+/// the migrating build's record allows it. The record is sealed under the deployment's key.
 /// Source: docs/decisions/0074-rolling-upgrades.md.
 extension StoreLayout {
     /// What a database with all migrations says of itself to builds of earlier levels.

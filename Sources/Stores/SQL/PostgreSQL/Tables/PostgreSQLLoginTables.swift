@@ -80,7 +80,7 @@ extension PostgreSQLTables {
         END $$;
         """
 
-    /// Removes a login and returns its state; null if there is none, or it has expired.
+    /// Removes a login and returns its state; null for an unknown or expired login.
     private static let takePendingLogin = """
         CREATE FUNCTION take_pending_login(login bytea) RETURNS bytea LANGUAGE plpgsql AS $$
         DECLARE

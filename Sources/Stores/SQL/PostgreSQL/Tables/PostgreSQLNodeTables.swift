@@ -1,6 +1,6 @@
 import CountersignAuthority
 
-/// What several gateways over one database need: they are told of changes, and of each other.
+/// Tables and triggers by which gateways over one database learn of changes and of each other.
 extension PostgreSQLTables {
     static let nodes = [generation, node]
     static let nodeTriggers = [notifications, generationTriggers, MetaName.generationTriggers]
