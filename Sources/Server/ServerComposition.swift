@@ -12,6 +12,7 @@ package protocol ServerComposition: Sendable {
     /// How the engine serves requests that need not wait.
     var servingPath: ServingPath { get }
 
+    /// The settings to serve with.
     func configured(_ configuration: Configuration) -> Configuration
 
     /// Called before the replay table is opened.
@@ -22,6 +23,7 @@ package protocol ServerComposition: Sendable {
     /// `accounts` is the connection that the login reads.
     func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin
     func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore) -> any LegacyPasswordLogin
+    /// Where keyed requests are stored.
     func keyedRequests(_ store: any IdempotencyStore) -> any IdempotencyStore
     /// Changes the fields that tell the backend about a caller; nil to leave them as they are.
     var identityRewriter: FieldLineRewriter? { get }

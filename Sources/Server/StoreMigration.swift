@@ -26,7 +26,7 @@ package struct StoreMigration {
         ) { () throws(OperationalError) in
             let log = try deployment.requestLog()
             let outcome = try move.run(now: now, including: log, progress: progress)
-            // The file is marked as moved: no server uses the log any more.
+            // The file is marked as moved, so no server uses the log.
             if log != nil { try RequestLog.remove(in: deployment.folder) }
             let moved = try reopen()
             let draft = moved.auditDraft(
@@ -67,9 +67,9 @@ extension Configuration {
     }
 
     /// Finishes a move that was killed between marking the file as moved and removing the log. A program that
-    /// can write to the file can write the mark. The log therefore goes only after its requests are in the
-    /// database, which must open under this folder's master key, and only if the file or the database is the
-    /// deployment's own store: the mark of a copy says nothing about this log.
+    /// can write to the file can also write the mark. The log is therefore removed only after its requests
+    /// are in the database, which must open under this folder's master key, and only if the file or the
+    /// database is the deployment's own store: a copy's mark does not concern this log.
     package func finishMove(
         from source: String, to target: String, environment: [String: String]
     ) throws(OperationalError) {

@@ -83,7 +83,7 @@ package struct DataFolder: Sendable, Equatable {
     package var masterKey: String { file("master.key") }
     package var nextMasterKey: String { file("master.key.next") }
     package var masterKeyLock: String { file("master.key.lock") }
-    /// There once the store has begun: it is not begun a second time.
+    /// Exists once the store has its first values, so that it gets them only once.
     package var storeMark: String { file("store-begun") }
     package var generation: String { file("generation") }
     package var replay: String { file("replay") }

@@ -13,7 +13,7 @@ package struct Invocation: Sendable {
     var host: CommandHost?
     /// All commands of the program.
     var commands = Tool.commands
-    /// The parts of a server that the command starts.
+    /// Chooses the parts of the server that `serve` starts.
     package var composition: any ServerComposition = SoundComposition()
 
     /// A positional that the parser has made sure of.

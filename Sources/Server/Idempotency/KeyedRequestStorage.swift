@@ -34,7 +34,7 @@ struct KeyedRequestStorage {
     }
 
     /// Throws if the folder of a server over a database has a log with records: copies of its requests would
-    /// reach the backend again. It takes no key, so that nothing is written to the database before.
+    /// reach the backend again. It takes no key, so it runs before the database is opened or written.
     static func requireNoLog(in folder: DataFolder, over location: StoreLocation) throws(OperationalError) {
         guard location.isShared else { return }
         let files = try RequestLog.filesWithRecords(in: folder)

@@ -35,7 +35,7 @@ extension SQLStore {
     ) throws(OperationalError) {
         try write { (database) throws(OperationalError) -> Void in
             guard try SQLStore.value(of: .masterKeyCheck, in: database) == nil else { return }
-            // The digests count every row as ours.
+            // The digests will treat every row as authentic.
             guard try SQLStore.isEmpty(database) else {
                 throw OperationalError(
                     .failed,

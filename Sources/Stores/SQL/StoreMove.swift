@@ -57,7 +57,7 @@ package struct StoreMove {
         return counts
     }
 
-    /// Moves the rows, and the requests of `log`, which nothing uses meanwhile and which is to be removed
+    /// Moves the rows and the requests of `log`. No server may use the log meanwhile; the caller removes it
     /// afterwards. `now` is in whole Unix seconds.
     package func run(
         now: Int64, including log: RequestLog?, progress: (Stage) -> Void

@@ -4,7 +4,7 @@
 
     extension VaultPlace {
         /// A file in `$XDG_DATA_HOME/countersign`, sealed with a key in a file beside it, as ``folder(_:)``
-        /// keeps it: for development and tests. Linux has no keychain that this package uses.
+        /// keeps it: for development and tests. The package uses no keychain on Linux.
         public static var platform: VaultPlace { .folder(standardFolder) }
 
         /// The same in a folder of the program's own.

@@ -20,8 +20,8 @@ extension PostgreSQLTables {
 }
 
 extension SealedColumns {
-    /// The conditions have the shape in which PostgreSQL prints them, which it reads back as they are: with
-    /// `NOT IN`, a copy by `pg_dump` would have another text, and so another digest.
+    /// The conditions have the shape in which PostgreSQL prints them, and which it reads back unchanged.
+    /// After `pg_dump`, a `NOT IN` would be printed differently and so have another digest.
     fileprivate var triggers: String {
         func isNew(_ column: String) -> String {
             columns.map { "NEW.\(column) <> coalesce(OLD.\($0), '')" }.joined(separator: " AND ")
