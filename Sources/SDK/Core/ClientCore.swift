@@ -31,12 +31,12 @@ final class ClientCore: Sendable {
         let base = try BaseURL(baseURL, encryption: options.encryption)
         let report = StatePublisher()
         options.log.follow(report.events.stream())
-        try Composition.checkCoverage(of: trust, for: base.origin)
+        try CompositionCheck.checkCoverage(of: trust, for: base.origin)
         let pins = try ActiveTrust.keeper(
             builtIn: trust, updates: options.pinUpdates, for: base.origin)
         if let discarded = pins?.discarded { report.events.tell(.pinsDiscarded(discarded)) }
         let inForce = pins?.current.trust ?? trust
-        try Composition.checkProof(of: base.origin, by: inForce, release: release, options: options)
+        try CompositionCheck.checkProof(of: base.origin, by: inForce, release: release, options: options)
         context = try CallContext(base, options: options, trust: inForce, report: report)
         do throws(ClientOperationError) {
             item = try StateKeeper.item(host: base.origin.authority, app: release.app)
@@ -49,7 +49,7 @@ final class ClientCore: Sendable {
             over: lasting,
             persistence: options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
         keeper = StateKeeper(vault.vault, item: item, deviceKeys: DeviceKeyPolicy(options))
-        stateMachine = ClientStateMachine(report, gate: Composition.gate(options))
+        stateMachine = ClientStateMachine(report, gate: CompositionCheck.gate(options))
         var environment = ClientEnvironment(
             transport: AuthorityTransport(
                 context, refresh: "\(options.routes)/token", largestResponse: 1 << 20),

@@ -6,7 +6,7 @@ import CountersignVault
 import CountersignWire
 
 /// Checks that a client's parts fit together.
-enum Composition {
+enum CompositionCheck {
     /// A key that is stored with the session needs no presence.
     static func gate(_ options: CountersignOptions) -> ClientStateMachine.Gate {
         switch (options.deviceKey, options.gate) {

@@ -13,7 +13,7 @@ extension LegacyServer {
         scheme: LegacyScheme, base: BaseURL, login: LegacyLogin?, trust: Trust, options: LegacyOptions
     ) throws(CountersignError) {
         let isTLS = base.origin.security == .tls
-        try Composition.checkCoverage(of: trust, for: base.origin)
+        try CompositionCheck.checkCoverage(of: trust, for: base.origin)
         self.init(
             host: base.origin.authority, transport: isTLS ? .tls : .plain, signing: scheme.signing,
             userAgent: options.userAgent,
