@@ -257,13 +257,15 @@ let package = Package(
         tests("Seal", ["CountersignWire"]),
         tests("Opaque", ["CountersignSeal", "CountersignWire"]),
         tests("Schemes", ["CountersignSeal", "CountersignWire", "TestRounds"]),
-        tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "TestRounds"]),
+        tests(
+            "Gate",
+            ["CountersignSchemes", "CountersignSeal", "CountersignWire", "ScriptedClock", "TestRounds"]),
         tests(
             "Authority",
             [
                 "CountersignSQL", "CountersignGate", "CountersignHandshake", "CountersignMemory",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
-                "CountersignWire", "CSQLite", "TestRounds", "Waiting",
+                "CountersignWire", "CSQLite", "ScriptedClock", "TestRounds", "Waiting",
             ]),
         tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         // A small authority and its sessions, for ClientTests and SDKTests; never shipped.
@@ -295,19 +297,24 @@ let package = Package(
                 "CountersignMemory", "CountersignSeal", "CountersignTestKit", "CountersignTestServer",
                 "CountersignTrust", "Waiting",
             ]),
+        // A machine's clocks, which a test sets; never shipped.
+        .target(
+            name: "ScriptedClock", dependencies: ["CountersignGate", "CountersignMemory"],
+            path: "Tests/ScriptedClock", swiftSettings: settings),
         // The contract of every store, for SQLiteTests and PostgreSQLTests; never shipped.
         .target(
             name: "StoreContract",
             dependencies: [
                 "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSchemes",
-                "CountersignThreads", "CountersignWire",
+                "CountersignThreads", "CountersignWire", "ScriptedClock",
             ],
             path: "Tests/StoreContract", swiftSettings: settings),
         .testTarget(
             name: "SQLiteTests",
             dependencies: [
                 "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
-                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire", "StoreContract",
+                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire", "ScriptedClock",
+                "StoreContract",
             ],
             path: "Tests/SQLiteTests", swiftSettings: settings),
         .testTarget(
@@ -316,7 +323,7 @@ let package = Package(
                 "CountersignAuthority", "CountersignFaults", "CountersignGate", "CountersignHandshake",
                 "CountersignMemory", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
                 "CountersignServer", "CountersignThreads", "CountersignWire", "DatabaseFixture",
-                "StoreContract", "Waiting",
+                "ScriptedClock", "StoreContract", "Waiting",
             ],
             path: "Tests/PostgreSQLTests", swiftSettings: settings),
         tests(
@@ -324,7 +331,7 @@ let package = Package(
             [
                 "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQL",
-                "CountersignWire", "Waiting",
+                "CountersignWire", "ScriptedClock", "Waiting",
             ]),
         tests(
             "Lab",

@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignSchemes
 import CountersignWire
 
@@ -121,8 +122,8 @@ package protocol MeterStore: Sendable {
     func add(_ entries: [MeterEntry]) throws(OperationalError)
     /// The entries of that day and later, by day.
     func meter(since day: Int64) throws(OperationalError) -> [MeterEntry]
-    /// Deletes the entries of days before `day`.
-    func forgetMeter(before day: Int64) throws(OperationalError)
+    /// Deletes the entries of the days before that of `time`.
+    func forgetMeter(before time: TrustedTime) throws(OperationalError)
     /// Releases the store's resources. A later call opens the store again.
     func close()
 }

@@ -53,30 +53,34 @@ package struct FreshnessCheck: Sendable {
             let (age, overflow) = now.subtractingReportingOverflow(created)
             if let lifetime {
                 try FreshnessCheck.check(
-                    age: overflow ? Int64.max : age, lifetime: lifetime, policy: allowance)
+                    age: overflow ? Int64.max : age, lifetime: lifetime, policy: allowance, at: now)
             } else if overflow || age.magnitude > allowance.window.magnitude {
                 throw Refusal(
                     .stale,
-                    detail: FreshnessCheck.describe(created: created, now: now, window: allowance.window))
+                    detail: FreshnessCheck.describe(created: created, now: now, window: allowance.window),
+                    decidedAt: now)
             }
         }
         if let expires, expires <= now {
             let (end, here) = (CivilTime.rfc3339Text(expires), CivilTime.rfc3339Text(now))
-            throw Refusal(.stale, detail: "expired at \(end), it is \(here)")
+            throw Refusal(.stale, detail: "expired at \(end), it is \(here)", decidedAt: now)
         }
         return created
     }
 
     /// A presigned URL may be as far ahead of the clock as any signature. Its age may reach the lifetime that
     /// it states, or the policy's limit if that is shorter.
-    private static func check(age: Int64, lifetime: Int64, policy allowance: SchemePolicy) throws(Refusal) {
+    private static func check(
+        age: Int64, lifetime: Int64, policy allowance: SchemePolicy, at now: Int64
+    ) throws(Refusal) {
         guard age >= -allowance.window else {
-            throw Refusal(.stale, detail: "created \(age.magnitude) s ahead")
+            throw Refusal(.stale, detail: "created \(age.magnitude) s ahead", decidedAt: now)
         }
         let most = min(lifetime, allowance.presignedLifetime)
         guard age <= most else {
             let source = most == lifetime ? "it asks for itself" : "the app's policy allows"
-            throw Refusal(.stale, detail: "created \(age) s ago; \(most) s is what \(source)")
+            throw Refusal(
+                .stale, detail: "created \(age) s ago; \(most) s is what \(source)", decidedAt: now)
         }
     }
 
@@ -139,9 +143,24 @@ package struct BodyCheck: Sendable {
 package protocol TimeSource: Sendable {
     /// Whole Unix seconds.
     var now: Int64 { get }
+    /// Whether that time, in whole Unix seconds, has certainly come: what has ended by then has ended.
+    func hasCome(_ time: Int64) -> Bool
+    /// Whether `time` is the present time, and certainly is.
+    func isPresent(_ time: Int64) -> Bool
+    /// The best estimate of the time, for what is recorded with its time. Whole Unix seconds.
+    var estimate: Int64 { get }
+    /// The time for what deletes; nil if nothing may be deleted by this clock.
+    var sweepTime: TrustedTime? { get }
 }
 
-/// The machine's clock.
+extension TimeSource {
+    package func hasCome(_ time: Int64) -> Bool { true }
+    package func isPresent(_ time: Int64) -> Bool { true }
+    package var estimate: Int64 { now }
+    package var sweepTime: TrustedTime? { nil }
+}
+
+/// The machine's wall clock, for commands that a person runs. A server has a ``TrustedClock``.
 package struct SystemTime: TimeSource {
     package init() {}
 

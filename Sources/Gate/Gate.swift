@@ -112,8 +112,7 @@ package final class Gate: Sendable {
             try headCheck.check(
                 request, recordingIn: judgement, from: network, to: destination, as: effect, at: now)
         } catch {
-            judgement.refusal = error
-            throw error
+            throw judgement.refuse(error, by: clock)
         }
         // What a lookup has found may not be true any more when the body has arrived.
         // Tested first: the value is large, and seldom there.
@@ -181,8 +180,7 @@ package final class Gate: Sendable {
             return judgement.admit(admitted, session: session)
         } catch {
             workspaces.put(back: work)
-            judgement.refusal = error
-            throw error
+            throw judgement.refuse(error, by: clock)
         }
     }
 
@@ -204,8 +202,7 @@ package final class Gate: Sendable {
                 at: clock.now, lease: work)
             return judgement.admit(admitted, session: session)
         } catch {
-            judgement.refusal = error
-            throw error
+            throw judgement.refuse(error, by: clock)
         }
     }
 

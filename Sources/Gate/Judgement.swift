@@ -53,13 +53,21 @@ package final class Judgement: @unchecked Sendable {
     /// Whether the request came through a trusted proxy, whose `X-Forwarded-Proto` the gateway accepts.
     package var isProxied = false
     /// Nil unless the request was refused.
-    package internal(set) var refusal: Refusal? { didSet { hasRefusal = true } }
+    package private(set) var refusal: Refusal? { didSet { hasRefusal = true } }
     /// Whether ``refusal`` has been set since the judgement began: to look at it costs more.
     private var hasRefusal = false
 
     init() {}
 
     // MARK: What the gate records
+
+    /// Records the refusal and returns what to throw for it: verdicts by a clock that is not trusted are
+    /// `unavailable`.
+    func refuse(_ refusal: Refusal, by clock: any TimeSource) -> Refusal {
+        let confirmed = clock.confirmed(refusal)
+        self.refusal = confirmed
+        return confirmed
+    }
 
     /// Runs before any other step: the form of a refusal's response depends on it.
     func detect(_ schemes: SchemeRegistry, in request: Request, keys: KeyRing) throws(Refusal)

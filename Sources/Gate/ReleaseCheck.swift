@@ -23,15 +23,16 @@ package struct ReleaseCheck: Sendable {
         case .warn: return UpdateNotice(stage: .warn, retirement: retirement)
         case .readOnly where effect == .reads: return UpdateNotice(stage: .readOnly, retirement: retirement)
         case .readOnly:
-            let since = CivilTime.rfc3339Text(retirement.readOnlyAt ?? now)
+            let since = retirement.readOnlyAt ?? now
             throw Refusal(
-                .updateRequired, detail: "release \(release.id) may only read since \(since)",
-                link: retirement.updateURL)
+                .updateRequired,
+                detail: "release \(release.id) may only read since \(CivilTime.rfc3339Text(since))",
+                link: retirement.updateURL, decidedAt: max(since, retirement.lastStep(at: now)))
         case .retired:
             let at = CivilTime.rfc3339Text(retirement.at)
             throw Refusal(
                 .updateRequired, detail: "release \(release.id) was retired at \(at)",
-                link: retirement.updateURL)
+                link: retirement.updateURL, decidedAt: max(retirement.at, retirement.lastStep(at: now)))
         }
     }
 }
@@ -93,6 +94,9 @@ extension AppRelease.Retirement {
     package func percent(at now: Int64) -> Int {
         rollout.isEmpty ? 100 : rollout.last { $0.since <= now }?.percent ?? 0
     }
+
+    /// When the last step of the rollout began that has begun at `now`; 0 without steps.
+    func lastStep(at now: Int64) -> Int64 { rollout.last { $0.since <= now }?.since ?? 0 }
 
     /// The stage at `now` for a device with that bucket, 0 to 99. `bucket` is called only if the retirement
     /// reaches some devices and not others.

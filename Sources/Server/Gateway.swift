@@ -296,7 +296,12 @@ final class Gateway: Handler, @unchecked Sendable {
             request: request, caller: caller, address: ClientAddress(client(of: exchange)), event: event.id,
             parameter: parameter, now: clock.now
         )
-        let answered = try await route.answer(call)
+        let answered: RouteResult
+        do {
+            answered = try await route.answer(call)
+        } catch {
+            throw clock.confirmed(error)
+        }
         var plain = answered.answer.addingUpdateNotice(for: caller)
         plain.fields += event.trafficFields
         if let signer = answered.signer {
@@ -462,7 +467,7 @@ final class Gateway: Handler, @unchecked Sendable {
             calling: {
                 // The connection knows its peer's address without parsing its text.
                 ClientAddress(proxies.areNamed ? client(of: exchange) : exchange.source.address)
-            }, at: clock.now)
+            }, at: clock.estimate)
     }
 
     /// Sends the request to the backend whether or not an earlier copy was sent. `observer` sees the answer.

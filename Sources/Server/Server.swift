@@ -51,10 +51,11 @@ public enum Server {
         let drills = DrillControl(log: log)
         try KeyedRequestStorage.requireNoLog(
             in: DataFolder(configuration.data, absence: .create), over: configuration.store)
+        let clock = TrustedClock()
         let deployment = try configuration.openDeployment(
             inspecting: .concurrent(pageCheck), absence: .create, environment: environment,
             rootSealer: composition.rootSealer,
-            acknowledging: .durable, interruptedBy: drills.store)
+            acknowledging: .durable, interruptedBy: drills.store, clock: clock)
         defer { deployment.store.close() }
         if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
         if let backup = deployment.migration.backup {
@@ -84,7 +85,8 @@ public enum Server {
             didFail: { storeReadiness.writerDidFail() })
         let membership = try membership(
             of: configuration, lease: lease, handOver: handOver,
-            status: NodeStatus(readiness, log: log), drill: drills.store, composition: composition)
+            status: NodeStatus(readiness, log: log), drill: drills.store, clock: clock,
+            composition: composition)
         let tellingWriter = NodeStoreWriter(
             writer: HandoverStoreWriter(
                 writer: composition.writer(writer), generation: deployment.generation, handOver: handOver),
@@ -125,12 +127,12 @@ public enum Server {
             shared: configuration.store.openLogins(
                 authenticatingBy: deployment.rows, interruptedBy: drills.store), replay: replay,
             sharing: inheritance?.limits,
-            handOver: handOver, log: log, composition: composition)
+            handOver: handOver, log: log, clock: clock, composition: composition)
         let running = RunningConfiguration(configuration)
         let routes = RouteTable(
             prefix: configuration.prefix,
             routes: Route.open(assertionKeys) + [
-                .time(signedBy: signing), .pins(PinManifestCache(deployment)),
+                .time(signedBy: signing, by: clock), .pins(PinManifestCache(deployment)),
                 .document(below: configuration.prefix),
             ]
                 + sessions.routes + UploadRoutes(sessions.life, running: running).routes
@@ -149,16 +151,16 @@ public enum Server {
             routes: routes, readiness: readiness, membership: membership, drills: drills,
             webhooks: webhooks,
             sockets: ListeningSockets(inheritance, passed: passed), services: services,
-            composition: composition
+            composition: composition, clock: clock
         ) { authorities in
             composition.gate(
                 for: authorities, keys: keys, sessions: sessions.makeLoopSessions(), replay: replay,
-                failures: failures)
+                failures: failures, clock: clock)
         }
         let meterStore = try configuration.openStore(of: deployment, interruptedBy: drills.store)
         defer { meterStore.close() }
         let meterWriter = MeterWriter(
-            MeterPersistence(meter, store: meterStore), log: log, clock: SystemTime())
+            MeterPersistence(meter, store: meterStore), log: log, clock: clock)
         try recordMeterStart(in: deployment.store)
         try meterWriter.start()
         try accounts.start()
@@ -167,6 +169,10 @@ public enum Server {
                 deployment: deployment, keys: keys, sessions: sessions.live,
                 schema: deployment.store),
             replayGuard: replayGuard(of: configuration, in: deployment.folder))
+        let clockKeeper = try ClockKeeper(
+            clock, of: deployment, needsStore: membership != nil, certificateEnd: service.certificateEnd,
+            log: log)
+        readiness.watch(.clockSet) { ClockKeeper.failure(of: clock) }
         try service.start()
         try webhooks.start()
         rowWatch.run()
@@ -196,7 +202,8 @@ public enum Server {
             drills.look()
             service.traffic.look(at: SystemTime().now)
             once.expire()
-            once.forget(at: SystemTime().now)
+            let sweepTime = clock.sweepTime
+            if let sweepTime { once.forget(at: sweepTime) }
             logFailure(of: "master key", log: log) { () throws(OperationalError) in
                 try deployment.masterKey.look()
                 if membership != nil { try MasterKeyRotation(of: deployment).finishAtNode() }
@@ -209,15 +216,16 @@ public enum Server {
                 try deployment.store.set(.writeCheck, to: Array(String(SystemTime().now).utf8))
             }
             logFailure(of: "sessions", log: log) { () throws(OperationalError) in
-                try sessions.runMaintenance()
+                try sessions.runMaintenance(at: sweepTime)
             }
             logFailure(of: "registration key", log: log) { () throws(OperationalError) in
-                try accounts.runMaintenance(at: SystemTime().now)
+                if let sweepTime { try accounts.runMaintenance(at: sweepTime) }
             }
             rowWatch.run()
             logFailure(of: "webhooks", log: log) { () throws(OperationalError) in
-                try webhooks.runMaintenance(at: SystemTime().now)
+                try webhooks.runMaintenance(at: clock.trustedTime, sweepingAt: sweepTime)
             }
+            logFailure(of: "clock", log: log) { () throws(OperationalError) in try clockKeeper.look() }
             logFailure(of: "replay", log: log) { () throws(OperationalError) in
                 try replays.runMaintenance(at: SystemTime().now)
             }
@@ -236,6 +244,7 @@ public enum Server {
         // connection closes.
         relations.end()
         meterWriter.stop()
+        clockKeeper.stop()
         watchdog?.stop()
         log?.stop()
     }
@@ -243,14 +252,14 @@ public enum Server {
     /// Nil unless other machines can open the store.
     private static func membership(
         of configuration: Configuration, lease: NodeLease?, handOver: HandoverState,
-        status: NodeStatus, drill: OutageDrill, composition: any ServerComposition
+        status: NodeStatus, drill: OutageDrill, clock: TrustedClock, composition: any ServerComposition
     ) throws(OperationalError) -> NodeMembership? {
         guard let lease, let channel = configuration.store.openChannel(interruptedBy: drill) else {
             return nil
         }
         return try NodeMembership(
             composition.channel(channel), named: "\(machine)/\(configuration.listen)",
-            lease: lease, policy: configuration.outage, status: status, handOver: handOver)
+            lease: lease, policy: configuration.outage, status: status, handOver: handOver, clock: clock)
     }
 
     private static var machine: String {

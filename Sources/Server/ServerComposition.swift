@@ -30,7 +30,7 @@ package protocol ServerComposition: Sendable {
     /// One for each loop. `authorities` are the hosts that the deployment answers for.
     func gate(
         for authorities: [String], keys: ReleaseKeyDirectory, sessions: LoopSessions,
-        replay: any ReplayGuard, failures: PublicKeyFailureLimiter
+        replay: any ReplayGuard, failures: PublicKeyFailureLimiter, clock: TrustedClock
     ) -> Gate
     /// What the listener calls. One for each loop.
     func handler(_ gateway: any Handler, replay: any ReplayGuard) -> any Handler
@@ -62,11 +62,11 @@ extension ServerComposition {
 
     package func gate(
         for authorities: [String], keys: ReleaseKeyDirectory, sessions: LoopSessions,
-        replay: any ReplayGuard, failures: PublicKeyFailureLimiter
+        replay: any ReplayGuard, failures: PublicKeyFailureLimiter, clock: TrustedClock
     ) -> Gate {
         Gate(
             allowedHosts: AllowedHosts(authorities), keys: keys, sessions: sessions.source,
-            replay: replay, failures: failures, lookups: sessions.lookups, clock: SystemTime())
+            replay: replay, failures: failures, lookups: sessions.lookups, clock: clock)
     }
 
     package func handler(_ gateway: any Handler, replay: any ReplayGuard) -> any Handler { gateway }

@@ -29,6 +29,8 @@ final class Service: @unchecked Sendable {
     /// The pin for clients; nil without TLS.
     let spkiPin: String?
     private let certificate = CertificateExpiry()
+    /// In whole Unix seconds; nil without TLS.
+    var certificateEnd: Int64? { certificate.seconds }
     /// How the last reload ended.
     let reloads = ReloadHistory()
     /// What the server served in the minutes before.
@@ -47,6 +49,7 @@ final class Service: @unchecked Sendable {
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
         webhooks: WebhookSender,
         sockets: ListeningSockets, services: AdminServices?, composition: any ServerComposition,
+        clock: TrustedClock,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
     ) throws(OperationalError) {
         // At least one worker for each socket that was taken over: no other process accepts from those.
@@ -102,7 +105,7 @@ final class Service: @unchecked Sendable {
                     tracer: LoopTracer(
                         TraceRules(configuration.tracing), exportingTo: exporter, seed: Service.seed()),
                     traffic: TrafficControl(configuration.traffic, counter: rates),
-                    clock: SystemTime(), seed: Service.seed())
+                    clock: clock, seed: Service.seed())
                 let listener = Listener(
                     descriptor: try descriptors[index].copy(), loop: loop, settings: settings,
                     registry: registry,
@@ -115,8 +118,7 @@ final class Service: @unchecked Sendable {
                     meter: meter, registry: registry, running: running, loops: loops, writer: writer,
                     certificate: certificate, replay: replay, rows: rows, nodes: membership,
                     drills: drills, spans: exporter, webhooks: webhooks,
-                    clock: SystemTime(),
-                    began: SystemTime().now)
+                    clock: clock, began: clock.now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
                     drills: drills, services: services,

@@ -23,14 +23,13 @@ final class SessionService: Sendable {
     let bearers: BearerSessions
     private let threads: StoreReadThreads
     private let log: EventLog?
-    private let clock: any TimeSource
     /// Only one maintenance turn runs at a time, so that turns do not pile up on a slow disk.
     private let isMaintenanceRunning = Atomic(false)
 
     /// `isRemote` says whether a read of the store may wait for a server.
     init(
         _ live: SessionDirectory, deployment: Deployment, writer: any StoreWriter, replay: any ReplayGuard,
-        isRemote: Bool = false, log: EventLog?, clock: any TimeSource = SystemTime()
+        isRemote: Bool = false, log: EventLog?
     ) throws(OperationalError) {
         self.live = live
         threads = StoreReadThreads(
@@ -39,7 +38,6 @@ final class SessionService: Sendable {
             deployment, directory: live, writer: writer, replay: replay, reading: threads)
         bearers = try BearerSessions(deployment, directory: live, writer: writer, reading: threads)
         self.log = log
-        self.clock = clock
     }
 
     /// As many threads as the store has connections for its readers.
@@ -61,13 +59,14 @@ final class SessionService: Sendable {
         TokenRoutes(sessions: life, bearers: bearers).routes + SessionRoutes(sessions: life).routes
     }
 
-    /// Call from the main thread's timer.
-    func runMaintenance() throws(OperationalError) {
+    /// Call from the main thread's timer. Nothing is deleted without `now`.
+    func runMaintenance(at now: TrustedTime?) throws(OperationalError) {
         try live.reconcile()
+        guard let now else { return }
         guard !isMaintenanceRunning.exchange(true, ordering: .acquiring) else { return }
         Task.detached { [self] in
             do throws(Refusal) {
-                try await life.performMaintenance(at: clock.now)
+                try await life.performMaintenance(at: now)
             } catch {
                 log?.note(subject: "sessions", message: error.detail)
             }

@@ -69,6 +69,12 @@ package struct Refusal: Error, Sendable, Equatable {
         get { rare?.values.previousStatus }
         set { change { $0.previousStatus = newValue } }
     }
+    /// The time in whole Unix seconds by whose coming alone this is refused; nil if it does not depend on the
+    /// clock. See `TrustedClock`.
+    package var decidingTime: Int64? {
+        get { rare?.values.decidingTime }
+        set { change { $0.decidingTime = newValue } }
+    }
     /// `replayed`, for a refresh: how far the session has come. Only the holder of the device's key is told.
     package var refreshProgress: RefreshProgress? {
         get { rare?.values.refreshProgress }
@@ -82,6 +88,7 @@ package struct Refusal: Error, Sendable, Equatable {
             var endedSession: EndedSession?
             var work: WorkOffer?
             var previousStatus: Int?
+            var decidingTime: Int64?
             var refreshProgress: RefreshProgress?
         }
 
@@ -135,13 +142,14 @@ package struct Refusal: Error, Sendable, Equatable {
 
     package init(
         _ code: Code, detail: String = "", link: String? = nil, retryAfter: Int? = nil,
-        previousStatus: Int? = nil
+        previousStatus: Int? = nil, decidedAt moment: Int64? = nil
     ) {
         self.code = code
         self.detail = detail
         self.retryAfter = retryAfter
         if let link { self.link = link }
         if let previousStatus { self.previousStatus = previousStatus }
+        if let moment { decidingTime = moment }
     }
 }
 

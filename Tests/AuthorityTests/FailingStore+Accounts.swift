@@ -100,8 +100,8 @@ extension FailingStore {
     func liveSessions(of account: Int64, newest limit: Int) throws(OperationalError) -> [StoredSession] {
         try base.liveSessions(of: account, newest: limit)
     }
-    func liveSessions(of app: AppName) throws(OperationalError) -> [LiveSessionCount] {
-        try base.liveSessions(of: app)
+    func liveSessions(of app: AppName, usedSince time: Int64) throws(OperationalError) -> [LiveSessionCount] {
+        try base.liveSessions(of: app, usedSince: time)
     }
     func sessions(of app: AppName, limit: Int) throws(OperationalError) -> [StoredSession] {
         try base.sessions(of: app, limit: limit)
@@ -125,13 +125,13 @@ extension FailingStore {
     func outlines(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [SessionOutline] {
         try base.outlines(changedAfter: change, limit: limit)
     }
-    func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID] {
+    func forgetSessions(endedBefore time: TrustedTime, limit: Int) throws(OperationalError) -> [SessionID] {
         try base.forgetSessions(endedBefore: time, limit: limit)
     }
-    func expireSessions(
-        of app: AppName, usedBefore idle: Int64, createdUpTo age: Int64?, limit: Int, at now: Int64
+    func forgetSessions(
+        of app: AppName, usedBefore idle: TrustedTime, createdBefore age: TrustedTime?, limit: Int
     ) throws(OperationalError) -> [SessionID] {
-        try base.expireSessions(of: app, usedBefore: idle, createdUpTo: age, limit: limit, at: now)
+        try base.forgetSessions(of: app, usedBefore: idle, createdBefore: age, limit: limit)
     }
 
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(OperationalError)
@@ -144,7 +144,7 @@ extension FailingStore {
     }
     func abandon(_ request: IdempotentRequest) throws(OperationalError) { try base.abandon(request) }
     func adopt(_ requests: [HeldRequest]) throws(OperationalError) { try base.adopt(requests) }
-    func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int {
+    func forgetRequests(before time: TrustedTime, limit: Int) throws(OperationalError) -> Int {
         try base.forgetRequests(before: time, limit: limit)
     }
 }

@@ -16,7 +16,7 @@ extension FailingStore {
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict {
         try base.redeem(attempt, recording: draft)
     }
-    func forgetAccountCodes(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int {
+    func forgetAccountCodes(expiredBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int {
         try base.forgetAccountCodes(expiredBefore: time, limit: limit)
     }
     func verification(of account: Int64) throws(OperationalError) -> StoredVerification? {

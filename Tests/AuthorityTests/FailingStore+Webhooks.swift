@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignWire
 
 extension FailingStore {
@@ -25,9 +26,9 @@ extension FailingStore {
     func reviveDeliveries(of event: String?, at now: Int64) throws(OperationalError) -> Int {
         try base.reviveDeliveries(of: event, at: now)
     }
-    func forgetDeadDeliveries(before time: Int64) throws(OperationalError) {
+    func forgetDeadDeliveries(before time: TrustedTime) throws(OperationalError) {
         try base.forgetDeadDeliveries(before: time)
     }
     func deliveryCounts() throws(OperationalError) -> WebhookCounts { try base.deliveryCounts() }
-    func announceStages(at now: Int64) throws(OperationalError) { try base.announceStages(at: now) }
+    func announceStages(at now: TrustedTime) throws(OperationalError) { try base.announceStages(at: now) }
 }

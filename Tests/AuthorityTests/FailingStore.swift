@@ -124,7 +124,7 @@ final class FailingStore: Store {
     func auditEnd() throws(OperationalError) -> (head: [UInt8]?, last: Int64) { try base.auditEnd() }
     func add(_ entries: [MeterEntry]) throws(OperationalError) { try base.add(entries) }
     func meter(since day: Int64) throws(OperationalError) -> [MeterEntry] { try base.meter(since: day) }
-    func forgetMeter(before day: Int64) throws(OperationalError) { try base.forgetMeter(before: day) }
+    func forgetMeter(before time: TrustedTime) throws(OperationalError) { try base.forgetMeter(before: time) }
     func add(
         _ ticket: UploadTicketRecord, within bounds: UploadTicketBounds, at now: Int64
     ) throws(OperationalError) -> UploadTicketAddOutcome {
@@ -140,7 +140,7 @@ final class FailingStore: Store {
     func abandonUploadTicket(_ id: UploadTicketID, attempt: Int) throws(OperationalError) {
         try base.abandonUploadTicket(id, attempt: attempt)
     }
-    func forgetUploadTickets(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int {
+    func forgetUploadTickets(expiredBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int {
         try base.forgetUploadTickets(expiredBefore: time, limit: limit)
     }
 }

@@ -3,6 +3,7 @@
 
 import CountersignSeal
 import CountersignWire
+import ScriptedClock
 import Testing
 
 @testable import CountersignAuthority
@@ -43,10 +44,10 @@ import Testing
         try deployment.rotateRegistrationKey(at: Self.now)
         let both = try #require(try deployment.store.value(of: .registrationKey))
         #expect(both.count == 2 * earlier.count + 8)
-        try keys.eraseExpired(at: Self.now + 599)
+        try keys.eraseExpired(at: .at(Self.now + 599))
         #expect(try deployment.store.value(of: .registrationKey) == both)
         let current = try keys.publicHalf()
-        try keys.eraseExpired(at: Self.now + 600)
+        try keys.eraseExpired(at: .at(Self.now + 600))
         let left = try #require(try deployment.store.value(of: .registrationKey))
         #expect(left.count == earlier.count)
         #expect(try keys.publicHalf() == current && RegistrationKeys(deployment).publicHalf() == current)

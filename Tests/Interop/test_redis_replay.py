@@ -290,9 +290,13 @@ def test_another_guard_before_and_after(redis, tmp_path):
     gateway.environment["COUNTERSIGN_REPLAY"] = redis.address
     with gateway:
         assert refused(gateway.send(first)) == "unavailable"
-        for words in (["replay", "status"], ["replay", "confirm-clock", "--yes"]):
-            done = run(*words, "--data", gateway.data, environment=gateway.environment)
-            assert done.returncode == 1 and "about the replay file" in done.err
+        done = run("replay", "status", "--data", gateway.data, environment=gateway.environment)
+        assert done.returncode == 1 and "about the replay file" in done.err
+        done = run("replay", "confirm-clock", "--data", gateway.data, environment=gateway.environment)
+        assert done.returncode == 2 and "add --yes" in done.err
+        done = run("replay", "confirm-clock", "--yes", "--json", "--data", gateway.data, environment=gateway.environment)
+        assert done.returncode == 0 and json.loads(done.out)["confirmation"] == 1
+        assert refused(gateway.send(first)) == "unavailable", "the guard's floor is its own"
     del gateway.environment["COUNTERSIGN_REPLAY"]
     with gateway:
         assert refused(gateway.send(key.request())) == "unavailable"

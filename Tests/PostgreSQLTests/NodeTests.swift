@@ -3,6 +3,7 @@ import CountersignGate
 import CountersignSchemes
 import CountersignWire
 import DatabaseFixture
+import ScriptedClock
 import StoreContract
 import Testing
 

@@ -3,6 +3,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignWire
 import Foundation
+import ScriptedClock
 import StoreContract
 import Testing
 
@@ -53,7 +54,7 @@ import Testing
     private static func ask(_ store: SQLStore, _ account: Account) throws {
         let session = try #require(try store.sessions(of: account.number).first)
         #expect(try store.liveSessions(of: account.number, newest: 3) == [session])
-        #expect(try store.liveSessions(of: account.app).map(\.count) == [30])
+        #expect(try store.liveSessions(of: account.app, usedSince: 0).map(\.count) == [30])
         #expect(try store.account(account.name, of: account.app) == account)
         #expect(try store.account(account.number) == account)
         #expect(try store.accounts(of: account.app, after: account.number, limit: 3).count == 3)
@@ -64,14 +65,13 @@ import Testing
             try store.swap(session.id, from: session.credentials, to: session.credentials, at: 40) != .missing
         )
         #expect(
-            try store.expireSessions(of: account.app, usedBefore: 25, createdUpTo: 25, limit: 3, at: 9).count
-                == 3)
-        #expect(try store.forgetSessions(endedBefore: 10, limit: 2).count == 2)
+            try store.forgetSessions(of: account.app, usedBefore: 25, createdBefore: 25, limit: 3).count == 3)
         #expect(
             try store.end(
                 .oneOf(session.id, account: account.number), with: SessionTermination(.revoked, at: 9),
                 recording: nil)
                 != [])
+        #expect(try store.forgetSessions(endedBefore: 10, limit: 2) == [session.id])
         #expect(
             try store.change(account.number, if: .anything, applying: .lock, at: 9, recording: .counting)
                 == .yes(ended: []))

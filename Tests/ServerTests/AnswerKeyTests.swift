@@ -6,6 +6,7 @@ import CountersignAuthority
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import ScriptedClock
 import Testing
 
 @testable import CountersignServer
@@ -58,7 +59,7 @@ import Testing
         #expect(try await dave.signUp()["account"] == "dave")
         // The key and the handle expire together.
         server.clock.now += 600
-        try server.accounts.runMaintenance(at: server.clock.now)
+        try server.accounts.runMaintenance(at: .at(server.clock.now))
         #expect(try await server.call("registration/finish", carol.body)["code"] == "malformed")
         let erin = try TestClient(server, "erin")
         #expect(try await erin.signUp()["account"] == "erin")

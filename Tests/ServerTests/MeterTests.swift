@@ -4,6 +4,7 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignThreads
 import CountersignWire
+import ScriptedClock
 import Testing
 
 @testable import CountersignServer
@@ -65,21 +66,24 @@ import Testing
         let release = try release("r_1")
         var ledger = MeterPersistence(meter, store: store)
         tally.countAccepted(release, under: .current)
-        try ledger.write(at: 86_400)
-        try ledger.write(at: 86_402)
+        try ledger.write(at: 86_400, sweepingAt: nil)
+        #expect(store.forgotten.isEmpty, "the clock is not trusted")
+        try ledger.write(at: 86_401, sweepingAt: 86_401)
+        try ledger.write(at: 86_402, sweepingAt: 86_402)
         tally.countAccepted(release, under: .current)
         store.fails = true
-        #expect(throws: OperationalError.self) { try ledger.write(at: 86_404) }
+        #expect(throws: OperationalError.self) { try ledger.write(at: 86_404, sweepingAt: 86_404) }
         tally.countAccepted(release, under: .current)
         store.fails = false
-        try ledger.write(at: 2 * 86_400)
+        try ledger.write(at: 2 * 86_400, sweepingAt: .at(2 * 86_400))
         #expect(
             store.entries == [
                 MeterEntry(subject: subject("r_1", .accepted), day: 1, count: 1, lastSeen: 86_400),
                 MeterEntry(subject: subject("r_1", .accepted), day: 2, count: 2, lastSeen: 2 * 86_400),
             ])
         #expect(
-            store.forgotten == [1 - MeterPersistence.keptDays, 2 - MeterPersistence.keptDays], "once a day")
+            store.forgotten.map { $0 + MeterPersistence.keptDays * 86_400 } == [86_401, 2 * 86_400],
+            "once a day")
     }
 
     @Test func durationsAddUpOverLoopsAndKeys() throws {
@@ -173,6 +177,6 @@ private final class Book: MeterStore, @unchecked Sendable {
     }
 
     func meter(since day: Int64) throws(OperationalError) -> [MeterEntry] { entries.filter { $0.day >= day } }
-    func forgetMeter(before day: Int64) throws(OperationalError) { forgotten.append(day) }
+    func forgetMeter(before time: TrustedTime) throws(OperationalError) { forgotten.append(time.seconds) }
     func close() {}
 }

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSeal
 import CountersignWire
+import ScriptedClock
 import Testing
 
 /// Codes of accounts: a right one is used up, wrong ones are counted, and an altered row counts as none.

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignSchemes
 import CountersignWire
+import ScriptedClock
 import Testing
 
 /// How much is remembered of what is done once. On a store that remembers nothing yet.

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignSchemes
 import CountersignWire
+import ScriptedClock
 import Testing
 
 /// Requests that are done once.

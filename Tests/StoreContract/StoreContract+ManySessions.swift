@@ -73,7 +73,7 @@ extension StoreContract {
     package func releasesOfSessions() throws {
         let (old, new) = (KeyID("r_old"), KeyID("r_new"))
         let app = try #require(AppName("demo"))
-        #expect(try make().liveSessions(of: app).isEmpty)
+        #expect(try make().liveSessions(of: app, usedSince: 0).isEmpty)
         for (number, release) in [(130_000, old), (130_001, old), (130_002, nil), (130_003, new)] {
             let account = try added(accountDraft("of-release-\(number)", of: "demo"))
             var session = try Self.session(number, of: account)
@@ -88,7 +88,7 @@ extension StoreContract {
             .one(Self.id(130_001)), with: SessionTermination(.revoked, at: 1_100), recording: nil)
         let ios = try #require(Platform("ios"))
         #expect(
-            try make().liveSessions(of: app) == [
+            try make().liveSessions(of: app, usedSince: 0) == [
                 LiveSessionCount(platform: ios, release: nil, count: 1),
                 LiveSessionCount(platform: ios, release: new, count: 1),
                 LiveSessionCount(platform: ios, release: old, count: 1),

@@ -4,6 +4,7 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import ScriptedClock
 import Testing
 
 /// Sessions: opened, swapped, ended, found again.
@@ -303,16 +304,16 @@ extension StoreContract {
         }
         let (shop, demo) = (try #require(AppName(Self.shop)), try #require(AppName("demo")))
         // Not those of before: they have ended, or are not of this app, or were used since.
-        func expire(_ app: AppName, idle: Int64, age: Int64? = nil, limit: Int) throws -> [SessionID] {
-            try make().expireSessions(
-                of: app, usedBefore: idle, createdUpTo: age, limit: limit, at: 9_000)
+        func forget(_ app: AppName, idle: TrustedTime, age: TrustedTime? = nil, limit: Int) throws
+            -> [SessionID]
+        {
+            try make().forgetSessions(of: app, usedBefore: idle, createdBefore: age, limit: limit)
         }
-        #expect(try expire(demo, idle: 6_000, age: 6_000, limit: 10) == [])
-        let idle = try expire(shop, idle: 5_083, limit: 100)
-        #expect(try idle.suffix(3) == [Self.id(80), Self.id(81), Self.id(82)])
-        #expect(try make().session(Self.id(82))?.end == SessionTermination(.expired, at: 9_000))
-        #expect(try make().session(Self.id(83))?.end == nil)
-        #expect(try expire(shop, idle: .max, age: .max, limit: 0) == [])
+        #expect(try forget(demo, idle: 6_000, age: 6_000, limit: 10) == [])
+        let idle = try forget(shop, idle: 5_083, limit: 100)
+        #expect(try Set(idle).isSuperset(of: [Self.id(80), Self.id(81), Self.id(82)]))
+        #expect(try make().session(Self.id(82)) == nil && make().session(Self.id(83)) != nil)
+        #expect(try forget(shop, idle: .late, age: .late, limit: 0) == [])
         // By their age, however lately they were used; a batch has no more than the limit of both kinds.
         for number in 84..<88 {
             var session = try Self.session(number, of: account, at: 4_000 + Int64(number))
@@ -321,19 +322,25 @@ extension StoreContract {
                 throw OperationalError(.failed, message: "not opened")
             }
         }
-        #expect(try expire(shop, idle: 4_501, age: 4_085, limit: 2) == [Self.id(87), Self.id(84)])
-        #expect(try make().session(Self.id(84))?.end == SessionTermination(.expired, at: 9_000))
-        #expect(try expire(shop, idle: .min, age: 4_085, limit: 2) == [Self.id(85)])
-        #expect(try make().session(Self.id(86))?.end == nil && make().session(Self.id(83))?.end == nil)
-        _ = try make().end(.one(Self.id(86)), with: SessionTermination(.revoked, at: 9_000), recording: nil)
+        #expect(try forget(shop, idle: 4_501, age: 4_086, limit: 2) == [Self.id(87), Self.id(84)])
+        #expect(try forget(shop, idle: 0, age: 4_086, limit: 2) == [Self.id(85)])
+        #expect(try make().session(Self.id(86)) != nil && make().session(Self.id(83))?.end == nil)
+        for (number, time) in [(86, 8_999), (83, 8_999)] {
+            _ = try make().end(
+                .one(Self.id(number)), with: SessionTermination(.revoked, at: Int64(time)), recording: nil)
+        }
+        let again = try Self.session(82, of: account, at: 5_082)
+        guard case .yes = try open(again, .unlimited) else {
+            throw OperationalError(.failed, message: "not opened")
+        }
 
         let change = try make().sessionChange()
         #expect(try make().forgetSessions(endedBefore: 9_000, limit: 1).count == 1)
         #expect(try make().forgetSessions(endedBefore: 9_000, limit: 1_000).count > 5)
         #expect(try make().forgetSessions(endedBefore: 9_000, limit: 1_000).isEmpty)
-        #expect(try make().session(Self.id(82)) != nil && make().session(Self.id(83)) != nil)
-        _ = try make().end(.one(Self.id(83)), with: SessionTermination(.revoked, at: 9_001), recording: nil)
-        #expect(try make().forgetSessions(endedBefore: .max, limit: 1_000).contains(Self.id(83)))
+        #expect(try make().session(Self.id(82)) != nil && make().session(Self.id(83)) == nil)
+        _ = try make().end(.one(Self.id(82)), with: SessionTermination(.revoked, at: 9_001), recording: nil)
+        #expect(try make().forgetSessions(endedBefore: .late, limit: 1_000).contains(Self.id(82)))
         #expect(try make().sessionChange() == change + 1, "a number is never given twice")
     }
 
@@ -346,7 +353,7 @@ extension StoreContract {
             }
             _ = try make().end(
                 .one(session.id), with: SessionTermination(.signedOut, at: now), recording: nil)
-            _ = try make().forgetSessions(endedBefore: .max, limit: 10)
+            _ = try make().forgetSessions(endedBefore: .late, limit: 10)
         }
         func known(_ key: UInt8) throws -> KnownDevice? {
             let device = KnownDevice(signingKey: [UInt8](repeating: key, count: 65), lastSeen: 0)

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignWire
+import ScriptedClock
 import Testing
 
 /// Upload tickets are claimed once, within their bounds, and while their session lives.

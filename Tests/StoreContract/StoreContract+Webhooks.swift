@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignWire
+import ScriptedClock
 import Testing
 
 /// The outbox of webhooks: an event waits for each endpoint that is told of it, from the transaction of the

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignWire
+import ScriptedClock
 import Testing
 
 /// What every store has to do. `make` returns an opening of the same, at first empty, store for each call of
@@ -206,7 +207,7 @@ package struct StoreContract {
         #expect(try make().meter(since: 4) == latest)
         #expect(try make().revision() == before, "no request is judged by it, so nothing is read again")
         try beginsAnew()
-        try make().forgetMeter(before: 4)
+        try make().forgetMeter(before: .at(4 * 86_400))
         #expect(try make().meter(since: 0) == latest)
     }
 

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
@@ -117,5 +118,5 @@ struct ForgetfulIdempotencyStore: IdempotencyStore {
 
     func abandon(_ request: IdempotentRequest) async {}
 
-    func forget(before time: Int64) {}
+    func forget(before time: TrustedTime) {}
 }

@@ -85,7 +85,7 @@ package struct FaultyComposition: ServerComposition {
 
     package func gate(
         for authorities: [String], keys: ReleaseKeyDirectory, sessions: LoopSessions,
-        replay: any ReplayGuard, failures: PublicKeyFailureLimiter
+        replay: any ReplayGuard, failures: PublicKeyFailureLimiter, clock: TrustedClock
     ) -> Gate {
         var releases: any ReleaseSource = keys
         if has(.retiredAccepted) { releases = RetirementIgnoringReleaseSource(releases) }
@@ -95,7 +95,7 @@ package struct FaultyComposition: ServerComposition {
             schemes: schemes(keys: keys, sessions: sessions.directory), keys: releases,
             sessions: has(.epochUnchecked)
                 ? EpochKeepingSessionSource(sessions.source) : sessions.source,
-            replay: guarding(replay), failures: failures, lookups: sessions.lookups, clock: SystemTime())
+            replay: guarding(replay), failures: failures, lookups: sessions.lookups, clock: clock)
     }
 
     private func guarding(_ replay: any ReplayGuard) -> any ReplayGuard {

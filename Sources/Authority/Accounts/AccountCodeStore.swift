@@ -50,7 +50,7 @@ package protocol AccountCodeStore: Sendable {
         _ attempt: AccountCodeAttempt, recording draft: (AccountCodeAttempt.Verdict) -> AuditDraft?
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict
     /// Deletes at most `limit`; returns their number.
-    func forgetAccountCodes(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int
+    func forgetAccountCodes(expiredBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int
 
     func verification(of account: Int64) throws(OperationalError) -> StoredVerification?
     /// Of those accounts of the app, by their numbers.

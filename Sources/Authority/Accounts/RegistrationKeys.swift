@@ -43,11 +43,11 @@ package final class RegistrationKeys: @unchecked Sendable {
 
     /// Erases the former key from the store and from memory once no registration that was started with it
     /// can be finished. A server calls this every few seconds.
-    package func eraseExpired(at now: Int64) throws(OperationalError) {
-        guard let former = try latest().former, now >= former.replaced + RegistrationHandle.lifetime else {
-            return
-        }
-        try deployment.eraseFormerRegistrationKey(at: now)
+    package func eraseExpired(at now: TrustedTime) throws(OperationalError) {
+        guard let former = try latest().former,
+            now.seconds >= former.replaced + RegistrationHandle.lifetime
+        else { return }
+        try deployment.eraseFormerRegistrationKey(at: now.seconds)
         let fresh = try RegistrationKeys.load(deployment)
         lock.write { edition = fresh }
     }

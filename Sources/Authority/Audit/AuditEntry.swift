@@ -106,6 +106,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
     case replayConfirmClock = "replay.confirm-clock"
+    case clockDoubt = "clock.doubt"
+    case clockTrust = "clock.trust"
     case rowsAccept = "rows.accept"
     case storeMove = "store.move"
     case backupRestore = "backup.restore"

@@ -95,7 +95,7 @@ struct AuditRecorder: Sendable {
         by actor: AuditActor? = nil
     ) -> AuditDraft {
         let entry = AuditEntry(actor: actor ?? self.actor, action: action, subject: subject, details: details)
-        let (chain, time) = (chain, clock.now)
+        let (chain, time) = (chain, clock.estimate)
         return AuditDraft(
             telling: WebhookNotice(entry, at: time),
             naming: { (sealed, lookup) throws(OperationalError) in
@@ -127,6 +127,23 @@ extension Deployment {
     ) -> AuditDraft {
         AuditRecorder(chain: auditChain, actor: self.actor, clock: clock).draft(
             for: action, on: subject, details: details, by: actor)
+    }
+
+    /// The time of the newest record, in whole Unix seconds; 0 for none, or if it cannot be read.
+    package func newestAuditTime() throws(OperationalError) -> Int64 {
+        for row in try auditRecords(last: 1) {
+            guard let document = row.document, let time = document.root["time"] else { continue }
+            return document.integer(time, in: 0...Int.max).map(Int64.init) ?? 0
+        }
+        return 0
+    }
+
+    /// Records that a server stopped or began to trust its clock.
+    package func recordClock(isTrusted: Bool, reason: String) throws(OperationalError) {
+        let draft = auditDraft(
+            for: isTrusted ? .clockTrust : .clockDoubt, on: .deployment,
+            details: [("reason", .string(reason))], by: .server)
+        try store.set(.writeCheck, to: Array(String(clock.estimate).utf8), recording: draft)
     }
 
     /// Verifies every record. `noted` is a head that was noted elsewhere earlier, and that the log must

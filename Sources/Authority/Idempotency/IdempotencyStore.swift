@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignWire
 
 /// The stored outcomes of requests with an `Idempotency-Key`, so that a repeated request is answered and
@@ -16,7 +17,7 @@ package protocol IdempotencyStore: Sendable {
     /// reads as unfinished.
     func abandon(_ request: IdempotentRequest) async
     /// Forgets requests that began before that time, soon. Call it from a timer.
-    func forget(before time: Int64)
+    func forget(before time: TrustedTime)
 }
 
 /// A store of keyed requests that can also be used without a task.
@@ -44,7 +45,7 @@ package protocol IdempotencyTable: Sendable {
     func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError)
     func abandon(_ request: IdempotentRequest) throws(OperationalError)
     /// Deletes at most `limit` requests that began before that time; returns their number.
-    func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int
+    func forgetRequests(before time: TrustedTime, limit: Int) throws(OperationalError) -> Int
     /// Takes over requests of another store, whatever the bounds: what is here already stays, except that an
     /// answer is added to a request without one, and a later beginning replaces an earlier one.
     func adopt(_ requests: [HeldRequest]) throws(OperationalError)
@@ -78,7 +79,7 @@ package struct StoredRequests: IdempotencyStore {
     }
 
     /// In batches, so that other writers can run in between.
-    package func forget(before time: Int64) {
+    package func forget(before time: TrustedTime) {
         let again = self
         writer.writeLater { (store) throws(OperationalError) in
             let forgotten = try store.forgetRequests(before: time, limit: StoredRequests.batchSize)

@@ -87,6 +87,10 @@ package final class BearerSessions: Sendable {
         case .ended(let session, let end):
             directory.apply([session])
             throw Refusal(.sessionEnded, detail: "the session ended: \(end.reason.rawValue)")
+        case .expired(let end):
+            throw Refusal(
+                .sessionEnded, detail: "the session ended: \(SessionTermination.Reason.expired.rawValue)",
+                decidedAt: end)
         case .none: throw BearerSessions.noSession
         }
     }
@@ -220,6 +224,9 @@ package struct BearerRenewal: Sendable {
         /// The session had ended before, or this renewal ended it; only the holder of its login token
         /// learns this.
         case ended(StoredSession, SessionTermination)
+        /// The session was not renewed by this time, in whole Unix seconds. Its row stays as it is: by
+        /// another clock it may not be over.
+        case expired(Int64)
         case none
     }
 
@@ -243,10 +250,8 @@ package struct BearerRenewal: Sendable {
                 case .bearer(let old) = session.credentials
             else { return .none }
             if let end = session.end { return .ended(session, end) }
-            guard policy.sessionEnd(used: session.used, created: session.created) > now else {
-                return try end(
-                    session, with: SessionTermination(.expired, at: now), in: store, recording: nil)
-            }
+            let sessionEnd = policy.sessionEnd(used: session.used, created: session.created)
+            guard sessionEnd > now else { return .expired(sessionEnd) }
             // This check comes first, because one of several simultaneous calls may already have used its
             // answer.
             if let (token, loginToken) = repeatedGrant(of: id, credentials: old) {

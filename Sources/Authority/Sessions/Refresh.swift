@@ -184,7 +184,7 @@ extension SessionLifecycle {
     private func checkAlive(_ row: StoredSession, at now: Int64) throws(Refusal) {
         if let end = row.end { throw Refusal(end, of: row.id) }
         let idleEnd = try policy(of: row.app).sessionEnd(used: row.used, created: row.created)
-        if idleEnd <= now { throw Refusal(SessionTermination(.expired, at: idleEnd), of: row.id) }
+        if idleEnd <= now { throw Refusal(ofExpired: row.id, at: idleEnd) }
     }
 }
 

@@ -148,7 +148,7 @@ extension DeviceCredentials {
 
 extension Policy {
     /// When a session ends unless it is renewed before, and at the latest `session-max` after its login.
-    func sessionEnd(used: Int64, created: Int64) -> Int64 {
+    package func sessionEnd(used: Int64, created: Int64) -> Int64 {
         min(used.later(by: sessionIdle), sessionMax.map { created.later(by: $0) } ?? .max)
     }
 

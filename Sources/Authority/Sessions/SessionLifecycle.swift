@@ -167,8 +167,10 @@ extension SessionLifecycle {
     }
 }
 
-/// Maintenance: sessions that are idle or too old end, and ended ones are deleted after their retention time.
-/// Each run handles a bounded batch, so that no request waits long for the writer.
+/// Maintenance: sessions are deleted when they have been over for their retention time. It ends none: that a
+/// session has been idle for too long, or is too old, is judged at each request, and by another clock or
+/// another policy it may not be. Each run handles a bounded batch, so that no request waits long for the
+/// writer.
 extension SessionLifecycle {
     /// Seconds for which an ended session's key is kept, so that its holder learns why it ended. Source:
     /// docs/protocol.md, "Sessions".
@@ -178,27 +180,30 @@ extension SessionLifecycle {
     private static let mostEnded = 1_000_000
     private static let batchSize = 200
 
-    /// A timer calls it every few seconds. `now` is in whole Unix seconds.
-    package func performMaintenance(at now: Int64) async throws(Refusal) {
-        for app in directory.keys.apps { try await expire(app, at: now) }
+    /// A timer calls it every few seconds.
+    package func performMaintenance(at now: TrustedTime) async throws(Refusal) {
         let patience =
             directory.counts.ended > SessionLifecycle.mostEnded
             ? SessionLifecycle.shortEndedSessionRetention : SessionLifecycle.endedSessionRetention
+        for app in directory.keys.apps {
+            try await forgetUnused(of: app, before: now.earlier(by: SessionLifecycle.endedSessionRetention))
+        }
         let ended = try await writer.write { (store) throws(OperationalError) in
-            try store.forgetSessions(endedBefore: now - patience, limit: SessionLifecycle.batchSize)
+            try store.forgetSessions(
+                endedBefore: now.earlier(by: patience), limit: SessionLifecycle.batchSize)
         }
         directory.forget(ended)
     }
 
-    private func expire(_ app: AppName, at now: Int64) async throws(Refusal) {
+    /// Deletes sessions that were over at that time, although nothing ended them.
+    private func forgetUnused(of app: AppName, before time: TrustedTime) async throws(Refusal) {
         let policy = try policy(of: app)
-        let idle = now.earlier(by: policy.sessionIdle)
-        let age = policy.sessionMax.map { now.earlier(by: $0) }
-        let rows = try await writer.write { (store) throws(OperationalError) in
-            let ids = try store.expireSessions(
-                of: app, usedBefore: idle, createdUpTo: age, limit: SessionLifecycle.batchSize, at: now)
-            return try SessionLifecycle.rows(of: ids, in: store)
+        let idle = time.earlier(by: policy.sessionIdle)
+        let age = policy.sessionMax.map { time.earlier(by: $0) }
+        let forgotten = try await writer.write { (store) throws(OperationalError) in
+            try store.forgetSessions(
+                of: app, usedBefore: idle, createdBefore: age, limit: SessionLifecycle.batchSize)
         }
-        directory.apply(rows)
+        directory.forget(forgotten)
     }
 }

@@ -23,7 +23,7 @@ package protocol SessionStore: Sendable {
     func liveSessions(of account: Int64, newest limit: Int) throws(OperationalError) -> [StoredSession]
     /// The number of live sessions by platform and by the release that they were last renewed under. Reads
     /// all of the app's sessions.
-    func liveSessions(of app: AppName) throws(OperationalError) -> [LiveSessionCount]
+    func liveSessions(of app: AppName, usedSince time: Int64) throws(OperationalError) -> [LiveSessionCount]
     /// By account, and within an account in the order of ``sessions(of:)``.
     func sessions(of app: AppName, limit: Int) throws(OperationalError) -> [StoredSession]
 
@@ -59,12 +59,12 @@ package protocol SessionStore: Sendable {
     func outlines(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [SessionOutline]
 
     /// Deletes at most `limit` sessions that ended before that time and returns their ids.
-    func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID]
-    /// Ends, as expired, at most `limit` sessions of the app that were last used before `idle`, or whose
-    /// login was at `age` or before, the longest unused and the oldest first, and returns their ids. It works
-    /// by app, because each app has its own idle time and, unless `age` is nil, its own highest age.
-    func expireSessions(
-        of app: AppName, usedBefore idle: Int64, createdUpTo age: Int64?, limit: Int, at now: Int64
+    func forgetSessions(endedBefore time: TrustedTime, limit: Int) throws(OperationalError) -> [SessionID]
+    /// Deletes at most `limit` sessions of the app that nothing ended, and that were last used before `idle`
+    /// or begun before `age`, the longest unused and the oldest first; returns their ids. It works by app,
+    /// because each app has its own idle time and, unless `age` is nil, its own highest age.
+    func forgetSessions(
+        of app: AppName, usedBefore idle: TrustedTime, createdBefore age: TrustedTime?, limit: Int
     ) throws(OperationalError) -> [SessionID]
 }
 

@@ -21,7 +21,7 @@ package protocol UploadTicketStore: Sendable {
     func abandonUploadTicket(_ id: UploadTicketID, attempt: Int) throws(OperationalError)
 
     /// Deletes at most `limit` tickets that expired by that time, used or not; returns their number.
-    func forgetUploadTickets(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int
+    func forgetUploadTickets(expiredBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int
 }
 
 /// The number of tickets that may be kept.

@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignWire
 
 /// The durable outbox of webhooks: an event waits here for each endpoint that is told of it, from the
@@ -24,11 +25,11 @@ package protocol WebhookStore: Sendable {
     /// Has those that were given up be tried again: that event, or all; returns their number.
     func reviveDeliveries(of event: String?, at now: Int64) throws(OperationalError) -> Int
     /// Deletes those that were given up before that time.
-    func forgetDeadDeliveries(before time: Int64) throws(OperationalError)
+    func forgetDeadDeliveries(before time: TrustedTime) throws(OperationalError)
     func deliveryCounts() throws(OperationalError) -> WebhookCounts
     /// Tells all that is to be told of the stages of retirements that were reached since the last call, once
     /// for all processes. `now` is in whole Unix seconds.
-    func announceStages(at now: Int64) throws(OperationalError)
+    func announceStages(at now: TrustedTime) throws(OperationalError)
 }
 
 /// One event for one endpoint.

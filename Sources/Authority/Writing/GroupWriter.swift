@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignThreads
 import CountersignWire
 import Synchronization
@@ -19,9 +20,8 @@ package protocol StoreWriter: Sendable {
 private let mostExpiredRows = 500
 
 extension StoreWriter {
-    /// Deletes upload tickets and codes of accounts that have expired before `time`, in whole Unix seconds,
-    /// in batches.
-    package func forgetExpiredRows(before time: Int64) {
+    /// Deletes upload tickets and codes of accounts that have expired before `time`, in batches.
+    package func forgetExpiredRows(before time: TrustedTime) {
         writeLater { (store) throws(OperationalError) in
             let tickets = try store.forgetUploadTickets(expiredBefore: time, limit: mostExpiredRows)
             let codes = try store.forgetAccountCodes(expiredBefore: time, limit: mostExpiredRows)

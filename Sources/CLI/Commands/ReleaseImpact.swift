@@ -22,7 +22,7 @@ extension Command {
         let days = try run.meterDays()
         let deployment = try run.deployment()
         let impact = try ReleaseImpactReport(
-            of: deployment.release(id), store: deployment.store, since: run.now / 86_400 - days + 1)
+            of: deployment.release(id), in: deployment, since: run.now / 86_400 - days + 1, at: run.now)
         try run.print(impact.json(now: run.now)) { impact.text(now: run.now) }
         return .success
     }
@@ -57,8 +57,11 @@ struct ReleaseImpactReport {
     /// In whole per cent of the app's, rounded up: 0 means none.
     var share: Int64 { appAccepted == 0 ? 0 : (accepted * 100 + appAccepted - 1) / appAccepted }
 
-    init(of release: Release, store: any Store, since day: Int64) throws(OperationalError) {
+    init(
+        of release: Release, in deployment: Deployment, since day: Int64, at now: Int64
+    ) throws(OperationalError) {
         self.release = release
+        let store = deployment.store
         var byDay: [Int64: Day] = [:]
         for entry in try store.meter(since: 0) where entry.subject.app == release.app.description {
             let isOurs = entry.subject.release == release.id.description
@@ -74,7 +77,10 @@ struct ReleaseImpactReport {
             }
         }
         days = byDay.values.sorted { $0.number < $1.number }
-        for group in try store.liveSessions(of: release.app) where group.platform == release.platform {
+        // Those that were not renewed in time are refused already.
+        let idle = try deployment.app(release.app).policy().sessionIdle
+        for group in try store.liveSessions(of: release.app, usedSince: now - idle)
+        where group.platform == release.platform {
             platformSessions += group.count
             if group.release == release.id { sessions += group.count }
             if group.release == nil { unknownSessions += group.count }

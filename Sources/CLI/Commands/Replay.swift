@@ -22,32 +22,31 @@ extension Command {
     }
 
     static let replayConfirmClock = Command(
-        words: ["replay", "confirm-clock"], summary: "say that the clock is right, after it was far ahead",
+        words: ["replay", "confirm-clock"],
+        summary: "say that the clock is right, after it was set or far ahead",
         options: [
             .flag("yes", meaning: "the system's clock has been compared with another one, and is right"),
             .data, .json,
         ],
         notes: """
-            For a server that answers `unavailable` to everything because it ran while the clock was far
-            ahead. The floor falls to about a window after now. What was admitted by the wrong clock stays
-            refused: when real time comes to that interval, signatures that are made in it are refused for as
-            long as it lasts (`countersign replay status` shows it). A running server takes it up at once. If
-            the clock is wrong now, signatures that were used may be accepted again: compare it with another
-            clock first.
+            For a server that does not trust its clock, because it was set (`/ready` has the cause
+            `clock-set`), and for one that answers `unavailable` to everything because it ran while the clock
+            was far ahead. The floor falls to about a window after now. What was admitted by the wrong clock
+            stays refused: when real time comes to that interval, signatures that are made in it are refused
+            for as long as it lasts (`countersign replay status` shows it). A running server takes it up at
+            once. If the clock is wrong now, sessions may end and signatures that were used may be accepted
+            again: compare it with another clock first.
             """
     ) { (run) throws(OperationalError) in
+        let deployment = try run.deployment()
+        if try ReplayService.sharedGuard(of: deployment) != nil {
+            return try run.confirmClockAlone(of: deployment)
+        }
         let status = try run.replayStatus()
         guard run.arguments.has("yes") else {
-            throw OperationalError(
-                .usage,
-                message:
-                    "the clock says \(TimeText.text(run.now)); if that is right, add --yes. The floor is "
-                    + "\(TimeText.text(status.floor)) and would become \(TimeText.text(status.planned.floor))"
-            )
-        }
-        let deployment = try run.deployment()
-        if let shared = try ReplayService.sharedGuard(of: deployment) {
-            throw Invocation.notFor(shared, at: shared.title)
+            throw run.unconfirmed(
+                " The floor is \(TimeText.text(status.floor)) and would become "
+                    + TimeText.text(status.planned.floor))
         }
         let confirmation = try deployment.confirmReplayClock(
             at: run.now, refusing: status.planned.refused, floor: status.planned.floor)
@@ -59,6 +58,28 @@ extension Command {
 }
 
 extension Invocation {
+    fileprivate func unconfirmed(_ consequence: String = "") -> OperationalError {
+        OperationalError(
+            .usage,
+            message: "the clock says \(TimeText.text(now)); if that is right, add --yes.\(consequence)")
+    }
+
+    /// With a shared replay guard, which watches its server's clock itself: the gateways trust their clocks
+    /// again, and nothing else changes.
+    fileprivate func confirmClockAlone(of deployment: Deployment) throws(OperationalError) -> ExitStatus {
+        guard arguments.has("yes") else { throw unconfirmed() }
+        let confirmation = try deployment.confirmReplayClock(
+            at: now, refusing: deployment.replayConfirmation()?.refused ?? TimeIntervals(), floor: 0)
+        RestartRequest(deployment.folder).wake()
+        let json: JSONValue = [
+            "confirmation": .integer(confirmation.number), "at": .integer(confirmation.at),
+        ]
+        try print(json) {
+            "confirmed the clock at \(TimeText.text(confirmation.at)); gateways follow within seconds"
+        }
+        return .success
+    }
+
     fileprivate func replayStatus() throws(OperationalError) -> ReplayStatus {
         let configuration = try configuration()
         if let shared = configuration.replay.shared {

@@ -9,7 +9,8 @@ extension Command {
         words: ["session", "list"], summary: "list the sessions of an app, or of one account",
         positionals: [Positional(name: "APP"), Positional(name: "NAME", presence: .optional)],
         options: [
-            .flag("ended", meaning: "those that have ended, too, for as long as they are kept"),
+            .flag(
+                "ended", meaning: "those that have ended or expired, too, for as long as they are kept"),
             .value(
                 "limit", placeholder: "N", meaning: "at most so many of an app, 1 to 100000 (default: 1000)"),
             .data, .json,
@@ -23,7 +24,7 @@ extension Command {
         let app = try run.appName()
         let limit = try run.number("limit", in: 1...100_000) ?? 1000
         let deployment = try run.deployment()
-        _ = try deployment.app(app)
+        let policy = try deployment.app(app).policy()
         var names: [Int64: AccountName] = [:]
         var sessions: [ListedRow<StoredSession>]
         if let text = run.arguments.positional("NAME") {
@@ -35,7 +36,9 @@ extension Command {
         } else {
             sessions = try deployment.store.sessionListing(of: app, limit: limit)
         }
-        if !run.arguments.has("ended") { sessions.removeAll { $0.row?.end != nil } }
+        if !run.arguments.has("ended") {
+            sessions.removeAll { $0.row.map { !$0.isLive(by: policy, at: run.now) } ?? false }
+        }
         for number in Set(sessions.map(\.account)) where names[number] == nil {
             names[number] = try deployment.store.listing(ofAccount: number)?.row?.name
         }
@@ -43,7 +46,8 @@ extension Command {
             (session: $0, account: names[$0.account]?.description ?? "number \($0.account)")
         }
         try run.print([
-            "app": .string(app.description), "sessions": .array(rows.map { $0.session.json(of: $0.account) }),
+            "app": .string(app.description),
+            "sessions": .array(rows.map { $0.session.json(of: $0.account, by: policy) }),
         ]) {
             if rows.isEmpty { return "no sessions" }
             return Table.text(
@@ -51,7 +55,7 @@ extension Command {
                     "SESSION", "ACCOUNT", "DEVICE", "CLASS", "PLATFORM", "KIND", "KEYS", "SINCE", "LAST USED",
                     "STATE",
                 ],
-                rows: rows.map { $0.session.cells(of: $0.account) })
+                rows: rows.map { $0.session.cells(of: $0.account, by: policy, at: run.now) })
         }
         run.warn(of: sessions.compactMap(\.altered))
         return .success
@@ -102,17 +106,17 @@ extension ListedRow<StoredSession> {
         }
     }
 
-    fileprivate func json(of account: String) -> JSONValue {
+    fileprivate func json(of account: String, by policy: Policy) -> JSONValue {
         switch self {
-        case .row(let session): session.json(of: account)
+        case .row(let session): session.json(of: account, by: policy)
         case .altered(let row):
             ["session": .string(row.row), "account": .string(account), "altered": true]
         }
     }
 
-    fileprivate func cells(of account: String) -> [String] {
+    fileprivate func cells(of account: String, by policy: Policy, at now: Int64) -> [String] {
         switch self {
-        case .row(let session): session.cells(of: account)
+        case .row(let session): session.cells(of: account, by: policy, at: now)
         case .altered(let row):
             [row.row, account] + [String](repeating: "-", count: 7) + ["altered"]
         }
@@ -135,6 +139,18 @@ extension StoredSession {
         }
     }
 
+    /// When it ends unless it is renewed, in whole Unix seconds.
+    private func idleEnd(by policy: Policy) -> Int64 { policy.sessionEnd(used: used, created: created) }
+
+    fileprivate func isLive(by policy: Policy, at now: Int64) -> Bool {
+        end == nil && idleEnd(by: policy) > now
+    }
+
+    fileprivate func json(of account: String, by policy: Policy) -> JSONValue {
+        guard case .object(let members) = json(of: account) else { return .null }
+        return .object(members + [("idle", .integer(idleEnd(by: policy)))])
+    }
+
     func json(of account: String) -> JSONValue {
         [
             "session": .string(id.description), "account": .string(account),
@@ -147,11 +163,13 @@ extension StoredSession {
         ]
     }
 
-    fileprivate func cells(of account: String) -> [String] {
-        [
+    fileprivate func cells(of account: String, by policy: Policy, at now: Int64) -> [String] {
+        let idle = idleEnd(by: policy)
+        return [
             id.description, account, deviceName, deviceClass.rawValue, platform.description, kind,
             keys, TimeText.text(created), TimeText.text(used),
-            end.map { "\($0.reason.rawValue) \(TimeText.text($0.at))" } ?? "live",
+            end.map { "\($0.reason.rawValue) \(TimeText.text($0.at))" }
+                ?? (idle > now ? "live" : "expired \(TimeText.text(idle))"),
         ]
     }
 }

@@ -28,7 +28,7 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         /// The limit in entries, beyond which the table refuses. An entry takes 16 bytes.
         package var mostEntries = 1 << 26
         /// The file from which the kernel's boot id is read.
-        package var bootIDPath = "/proc/sys/kernel/random/boot_id"
+        package var bootIDPath = MachineBoot.path
 
         package init() {}
     }

@@ -60,7 +60,7 @@ struct ReplayFileOpener {
                 id: existing.header.fileID)
             return
         }
-        let bootID = try ReplayFileOpener.bootID(settings.bootIDPath)
+        let bootID = try Array(MachineBoot.currentID(in: settings.bootIDPath).utf8)
         let found: ReplayFileReport.Condition
         switch try ReplayFileOpener.openExisting(at: path, growingTo: most) {
         case .table(let existing):
@@ -128,13 +128,20 @@ struct ReplayFileOpener {
         return rows
     }
 
-    private static func bootID(_ path: String) throws(OperationalError) -> [UInt8] {
+}
+
+/// The kernel's id of this boot of the machine.
+package enum MachineBoot {
+    static let path = "/proc/sys/kernel/random/boot_id"
+
+    /// 36 characters.
+    package static func currentID(in path: String = path) throws(OperationalError) -> String {
         let file = try FileDescriptor(open: path, flags: O_RDONLY)
         var text = [UInt8](repeating: 0, count: 64)
         let count = text.withUnsafeMutableBytes { read(file.number, $0.baseAddress, $0.count) }
         guard count >= 36 else {
             throw OperationalError(.failed, message: "\(path): expected a boot id of 36 characters")
         }
-        return Array(text[..<36])
+        return String(decoding: text[..<36], as: UTF8.self)
     }
 }

@@ -51,7 +51,8 @@ struct BearerTokenResolver: Sendable {
             release.policy.legacyRenewal == .refused
         else { return }
         throw Refusal(
-            .sessionEnded, detail: "session \(session.id): the token ran out, and this release renews none")
+            .sessionEnded, detail: "session \(session.id): the token ran out, and this release renews none",
+            decidedAt: session.expires)
     }
 
     private func session(

@@ -53,7 +53,7 @@ package struct SessionCheck: Sendable {
     ) throws(Refusal) {
         if let end = session.end { throw Refusal(end, of: session.id) }
         if session.idleEnd <= now {
-            throw Refusal(SessionTermination(.expired, at: session.idleEnd), of: session.id)
+            throw Refusal(ofExpired: session.id, at: session.idleEnd)
         }
         guard destination != .logOut else { return }
         if session.expires <= now {
@@ -100,6 +100,12 @@ extension Refusal {
         let at = CivilTime.rfc3339Text(end.at)
         self.init(.sessionEnded, detail: "session \(session): \(end.reason.rawValue) at \(at)")
         endedSession = EndedSession(reason: end.reason.rawValue, at: end.at, by: end.by)
+    }
+
+    /// The same for a session that was not renewed in time: that its end has come is a verdict by the clock.
+    package init(ofExpired session: SessionID, at end: Int64) {
+        self.init(SessionTermination(.expired, at: end), of: session)
+        decidingTime = end
     }
 }
 

@@ -68,7 +68,7 @@ final class AccountSubsystem {
     func start() throws(OperationalError) { try loginLimitPersistence.start() }
 
     /// Erases what is needed no longer.
-    func runMaintenance(at now: Int64) throws(OperationalError) {
+    func runMaintenance(at now: TrustedTime) throws(OperationalError) {
         try registrationKeys.eraseExpired(at: now)
     }
 

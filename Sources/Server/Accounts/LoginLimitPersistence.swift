@@ -72,7 +72,9 @@ final class LoginLimitPersistence: @unchecked Sendable {
         // While a shared store is away, they expire all the same, and are removed later.
         try? pending.expire(at: clock.now)
         ticks += 1
-        if ticks.isMultiple(of: LoginLimitPersistence.expiryTicks) { try? sharedLimits?.expire() }
+        if ticks.isMultiple(of: LoginLimitPersistence.expiryTicks), clock.sweepTime != nil {
+            try? sharedLimits?.expire()
+        }
         let changes = limits.changes
         guard changes != written else { return }
         do {

@@ -30,7 +30,7 @@ struct Metrics: Sendable {
     /// Nil unless spans are exported.
     let spans: SpanExporter?
     let webhooks: WebhookSender
-    let clock: any TimeSource
+    let clock: TrustedClock
     /// When the process began, in whole Unix seconds.
     let began: Int64
 
@@ -46,6 +46,10 @@ struct Metrics: Sendable {
             "countersign_unavailable_responses_total", kind: .counter,
             help: "Responses 503 `unavailable`, also to requests whose signature was accepted.",
             value: meter.unavailableResponses)
+        page.add(
+            "countersign_clock_trusted", kind: .gauge,
+            help: "0 while the clock is not trusted: what would end by it is `unavailable`.",
+            value: clock.trust.isTrusted ? 1 : 0)
         page.add(
             "countersign_connections", kind: .gauge, help: "Open client connections.", value: registry.current
         )

@@ -19,6 +19,8 @@ final class Readiness: Sendable {
         case nodes
         /// The clock differs from the store's.
         case clock
+        /// The clock was set, and is not trusted.
+        case clockSet = "clock-set"
         /// Another node has another replay guard.
         case replayGuards = "replay-guards"
     }

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignHTTP
 import CountersignReplay
 import CountersignSQL
@@ -118,13 +119,13 @@ extension Configuration {
         rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
         acknowledging acknowledgement: ChangeAcknowledgement = .followed,
         consenting consent: MigrationConsent = .expanding, interruptedBy drill: OutageDrill? = nil,
-        actor: AuditActor = .thisProcess
+        actor: AuditActor = .thisProcess, clock: any TimeSource = SystemTime()
     ) throws(OperationalError) -> Deployment {
         try Deployment(
             folder: DataFolder(data, absence: absence),
             store: store.open(
                 inspecting: inspection, acknowledging: acknowledgement, interruptedBy: drill),
-            environment: environment, actor: actor, rootSealer: rootSealer, consenting: consent)
+            environment: environment, actor: actor, clock: clock, rootSealer: rootSealer, consenting: consent)
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do

@@ -39,11 +39,7 @@ extension Doctor {
 
     /// Of the audit log and of the meter.
     private func newestTime(in deployment: Deployment) throws(OperationalError) -> Int64 {
-        var newest: Int64 = 0
-        for row in try deployment.auditRecords(last: 1) {
-            guard let document = row.document, let time = document.root["time"] else { continue }
-            newest = max(newest, document.integer(time, in: 0...Int.max).map(Int64.init) ?? 0)
-        }
+        var newest = try deployment.newestAuditTime()
         for entry in try deployment.store.meter(since: now / 86_400 - 1) {
             newest = max(newest, entry.lastSeen)
         }

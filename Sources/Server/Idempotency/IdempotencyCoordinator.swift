@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignHTTP
 import CountersignMemory
 import CountersignWire
@@ -199,9 +200,9 @@ final class IdempotencyCoordinator: Sendable {
     func expire() { running.expire(at: monotonicSeconds()) }
 
     /// Deletes the keys that are older than a day, and tickets and codes that have expired. Call from a
-    /// timer; `now` is in whole Unix seconds.
-    func forget(at now: Int64) {
-        store.forget(before: now - IdempotencyCoordinator.keptSeconds)
+    /// timer.
+    func forget(at now: TrustedTime) {
+        store.forget(before: now.earlier(by: IdempotencyCoordinator.keptSeconds))
         writer.forgetExpiredRows(before: now)
     }
 

@@ -122,12 +122,13 @@ extension LegacyRoutes {
         }
         if let end = session.end { throw Refusal(end, of: session.id) }
         guard session.idleEnd > call.now else {
-            throw Refusal(SessionTermination(.expired, at: session.idleEnd), of: session.id)
+            throw Refusal(ofExpired: session.id, at: session.idleEnd)
         }
         guard session.expires > call.now else {
             let isRenewed = app.policy.legacyRenewal == .allowed
             throw Refusal(
-                isRenewed ? .tokenExpired : .sessionEnded, detail: "session \(session.id): the token ran out")
+                isRenewed ? .tokenExpired : .sessionEnded, detail: "session \(session.id): the token ran out",
+                decidedAt: isRenewed ? nil : session.expires)
         }
         return session
     }

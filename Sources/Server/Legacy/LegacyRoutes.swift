@@ -188,12 +188,13 @@ extension Gateway {
             event.isSignedIn = true
             await exchange.respond(signed(plain, to: exchange, judgement: judgement))
         } catch {
-            guard !found.isSigned else { throw error }
-            event.refusal = error
-            event.counted = requestCounter.refuse(error.code, named: unsigned)
+            let refusal = clock.confirmed(error)
+            guard !found.isSigned else { throw refusal }
+            event.refusal = refusal
+            event.counted = requestCounter.refuse(refusal.code, named: unsigned)
             let text = text(
-                for: error, answering: request, of: found.app.name.description, release: unsigned?.id)
-            await exchange.respond(RefusalResponse.unsignedLegacy(error, text: text, event: event.id))
+                for: refusal, answering: request, of: found.app.name.description, release: unsigned?.id)
+            await exchange.respond(RefusalResponse.unsignedLegacy(refusal, text: text, event: event.id))
         }
     }
 }

@@ -19,8 +19,8 @@ struct MeterPersistence {
     }
 
     /// `now` in whole Unix seconds determines the day that the new figures count to, and the time at which
-    /// the subjects were last seen.
-    mutating func write(at now: Int64) throws(OperationalError) {
+    /// the subjects were last seen. Nothing is deleted without `sweepTime`.
+    mutating func write(at now: Int64, sweepingAt sweepTime: TrustedTime?) throws(OperationalError) {
         let day = now / 86_400
         let totals = meter.totals()
         var entries: [MeterEntry] = []
@@ -34,8 +34,8 @@ struct MeterPersistence {
             try store.add(entries)
             written = totals
         }
-        guard tidied != day else { return }
-        try store.forgetMeter(before: day - MeterPersistence.keptDays)
+        guard let sweepTime, tidied != day else { return }
+        try store.forgetMeter(before: sweepTime.earlier(by: MeterPersistence.keptDays * 86_400))
         tidied = day
     }
 }
@@ -73,7 +73,7 @@ final class MeterWriter: @unchecked Sendable {
     }
 
     private func write() {
-        do { try ledger.write(at: clock.now) } catch {
+        do { try ledger.write(at: clock.estimate, sweepingAt: clock.sweepTime) } catch {
             log?.note(subject: "meter", message: error.message)
         }
     }

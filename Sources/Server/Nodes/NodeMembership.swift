@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignMemory
 import CountersignSeal
 import CountersignThreads
@@ -43,6 +44,7 @@ final class NodeMembership: @unchecked Sendable {
     private let policy: OutagePolicy
     private let status: NodeStatus
     private let handOver: HandoverState
+    private let clock: TrustedClock
     private let wake: WakeSocket
     private let waiting = ConfirmationQueue()
     private let isStopping = Atomic(false)
@@ -61,11 +63,12 @@ final class NodeMembership: @unchecked Sendable {
 
     init(
         _ channel: any NodeChannel, named name: String, lease: NodeLease, policy: OutagePolicy,
-        status: NodeStatus, handOver: HandoverState
+        status: NodeStatus, handOver: HandoverState, clock: TrustedClock
     ) throws(OperationalError) {
         (self.channel, self.lease, self.policy, self.status, self.handOver) = (
             channel, lease, policy, status, handOver
         )
+        self.clock = clock
         node = Node(
             id: Hex.encode(SystemRandom().bytes(8).span), name: name, replayGuard: "", lease: policy.lease)
         wake = try WakeSocket()
@@ -147,9 +150,10 @@ final class NodeMembership: @unchecked Sendable {
 
     private func renew() throws(OperationalError) {
         node.masterKey = followers?.deployment.nodeMasterKey()
-        let before = NodeMembership.wallClock
+        let (before, _) = TrustedClock.machine()
         let stored = try channel.renew(node)
-        let after = NodeMembership.wallClock
+        let (after, uptime) = TrustedClock.machine()
+        clock.hear(storeTime: stored, at: uptime)
         // The store read its clock at some time between these two.
         node.clockOffset = stored < before ? before - stored : min(after - stored, 0)
     }
@@ -200,11 +204,5 @@ final class NodeMembership: @unchecked Sendable {
             figures.clockOffset = node.clockOffset
             if isMissed { figures.missedHints += 1 }
         }
-    }
-
-    private static var wallClock: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 }

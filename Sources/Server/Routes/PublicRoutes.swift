@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignHTTP
 import CountersignSchemes
 import CountersignThreads
@@ -24,8 +25,11 @@ extension ServerResponse {
 extension Route {
     /// `GET time`: the authority's clock, in an answer that a client can verify. Source: docs/protocol.md,
     /// "Time".
-    static func time(signedBy signing: ResponseSigner) -> Route {
+    static func time(signedBy signing: ResponseSigner, by clock: any TimeSource) -> Route {
         Route(.time) { (call) throws(Refusal) in
+            guard clock.isPresent(call.now) else {
+                throw Refusal(.unavailable, detail: "the clock is not trusted", retryAfter: 60)
+            }
             let nonce = try TimeNonce.read(call.request)
             var members: [(name: String, value: JSONValue)] = [("time", .integer(call.now))]
             if let nonce { members.append(("nonce", .string(nonce))) }

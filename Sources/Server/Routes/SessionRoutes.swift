@@ -56,6 +56,10 @@ struct SessionRoutes: Sendable {
             of: session.account.number, newest: SessionRoutes.mostListed + 1)
         let isWhole = rows.count <= SessionRoutes.mostListed
         if !isWhole { rows.removeFirst() }
+        // Those that were not renewed in time are refused, although nothing ended them.
+        var live: [StoredSession] = []
+        for row in rows where try sessions.idleEnd(of: row) > call.now { live.append(row) }
+        rows = live
         if !rows.contains(where: { $0.id == session.id }), let own = try await sessions.read(session.id) {
             rows.insert(own, at: 0)
         }

@@ -72,10 +72,12 @@ final class WebhookSender: Sendable {
         return state.wait(milliseconds: 2_000) { $0.running == 0 ? () : nil } != nil
     }
 
-    /// Call every few seconds.
-    func runMaintenance(at now: Int64) throws(OperationalError) {
-        try store.announceStages(at: now)
-        try store.forgetDeadDeliveries(before: now - WebhookSender.deadDays * 86_400)
+    /// Call every few seconds. Tells nothing without `now`, and deletes nothing without `sweepTime`.
+    func runMaintenance(at now: TrustedTime?, sweepingAt sweepTime: TrustedTime?) throws(OperationalError) {
+        if let now { try store.announceStages(at: now) }
+        if let sweepTime {
+            try store.forgetDeadDeliveries(before: sweepTime.earlier(by: WebhookSender.deadDays * 86_400))
+        }
         let counts = try store.deliveryCounts()
         state.with { $0.counts = counts }
     }

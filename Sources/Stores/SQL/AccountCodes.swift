@@ -60,13 +60,15 @@ extension SQLStore {
         }
     }
 
-    package func forgetAccountCodes(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int {
+    package func forgetAccountCodes(
+        expiredBefore time: TrustedTime, limit: Int
+    ) throws(OperationalError) -> Int {
         try write { (database) throws(OperationalError) in
             try database.run(
                 """
                 DELETE FROM account_code WHERE (account, purpose) IN (
                     SELECT account, purpose FROM account_code WHERE expires < ? ORDER BY expires LIMIT ?)
-                """, binding: .integer(time), .integer(Int64(limit)))
+                """, binding: .integer(time.seconds), .integer(Int64(limit)))
         }
     }
 

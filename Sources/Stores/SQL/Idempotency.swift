@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignWire
 
 extension SQLStore {
@@ -142,13 +143,13 @@ extension SQLStore {
         }
     }
 
-    package func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int {
+    package func forgetRequests(before time: TrustedTime, limit: Int) throws(OperationalError) -> Int {
         try write { (database) throws(OperationalError) in
             try database.run(
                 """
                 DELETE FROM idempotent_request WHERE rowid IN (
                     SELECT rowid FROM idempotent_request WHERE begun < ? ORDER BY begun LIMIT ?)
-                """, binding: .integer(time), .integer(Int64(limit)))
+                """, binding: .integer(time.seconds), .integer(Int64(limit)))
         }
     }
 

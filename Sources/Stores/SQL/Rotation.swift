@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignSchemes
 import CountersignWire
 
@@ -131,9 +132,9 @@ extension SQLStore {
         }
     }
 
-    package func forgetMeter(before day: Int64) throws(OperationalError) {
+    package func forgetMeter(before time: TrustedTime) throws(OperationalError) {
         try write { (database) throws(OperationalError) -> Void in
-            try database.run("DELETE FROM meter WHERE day < ?", binding: .integer(day))
+            try database.run("DELETE FROM meter WHERE day < ?", binding: .integer(time.seconds / 86_400))
         }
     }
 }

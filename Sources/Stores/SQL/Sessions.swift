@@ -87,13 +87,16 @@ extension SQLStore {
         }
     }
 
-    package func liveSessions(of app: AppName) throws(OperationalError) -> [LiveSessionCount] {
+    package func liveSessions(
+        of app: AppName, usedSince time: Int64
+    ) throws(OperationalError) -> [LiveSessionCount] {
         try read(whenEmpty: []) { (database) throws(OperationalError) in
             try database.rows(
                 """
-                SELECT platform, release, count(*) FROM session WHERE app = ? AND ended_at IS NULL
+                SELECT platform, release, count(*) FROM session
+                WHERE app = ? AND used >= ? AND ended_at IS NULL
                 GROUP BY platform, release ORDER BY platform, release NULLS FIRST
-                """, binding: .text(app.description)
+                """, binding: .text(app.description), .integer(time)
             ) { (row) throws(OperationalError) in
                 let release = row.isNull(1) ? nil : KeyID(row.text(1))
                 guard let platform = Platform(row.text(0)), row.isNull(1) || release != nil else {
@@ -210,34 +213,38 @@ extension SQLStore {
         return KnownDevice(signingKey: credentials.signingKey, lastSeen: 0).id
     }
 
-    package func expireSessions(
-        of app: AppName, usedBefore idle: Int64, createdUpTo age: Int64?, limit: Int, at now: Int64
+    package func forgetSessions(
+        of app: AppName, usedBefore idle: TrustedTime, createdBefore age: TrustedTime?, limit: Int
     ) throws(OperationalError) -> [SessionID] {
         try write { (database) throws(OperationalError) in
-            let end = SessionTermination(.expired, at: now)
-            var ids = try SessionRows.ids(
-                in: database,
-                sql: """
-                    SELECT id FROM session WHERE app = ? AND used < ? AND ended_at IS NULL
-                    ORDER BY used LIMIT ?
-                    """,
-                binding: .text(app.description), .integer(idle), .integer(Int64(limit)))
-            for id in ids { _ = try SQLStore.end(id, with: end, in: database) }
-            guard let age else { return ids }
-            let old = try SessionRows.ids(
-                in: database,
-                sql: """
-                    SELECT id FROM session WHERE app = ? AND created <= ? AND ended_at IS NULL
-                    ORDER BY created LIMIT ?
-                    """,
-                binding: .text(app.description), .integer(age), .integer(Int64(limit - ids.count)))
-            for id in old { _ = try SQLStore.end(id, with: end, in: database) }
-            ids += old
+            var ids = try SQLStore.forgetUnended(
+                of: app, where: "used", isBefore: idle, limit: limit, in: database)
+            if let age {
+                ids += try SQLStore.forgetUnended(
+                    of: app, where: "created", isBefore: age, limit: limit - ids.count, in: database)
+            }
             return ids
         }
     }
 
-    package func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID] {
+    private static func forgetUnended(
+        of app: AppName, where column: StaticString, isBefore time: TrustedTime, limit: Int,
+        in database: Database
+    ) throws(OperationalError) -> [SessionID] {
+        try SessionRows.ids(
+            in: database,
+            sql: """
+                DELETE FROM session WHERE change IN (
+                    SELECT change FROM session WHERE app = ? AND \(column) < ? AND ended_at IS NULL
+                    ORDER BY \(column) LIMIT ?)
+                RETURNING id
+                """,
+            binding: .text(app.description), .integer(time.seconds), .integer(Int64(limit)))
+    }
+
+    package func forgetSessions(
+        endedBefore time: TrustedTime, limit: Int
+    ) throws(OperationalError) -> [SessionID] {
         try write { (database) throws(OperationalError) in
             try SessionRows.ids(
                 in: database,
@@ -245,7 +252,7 @@ extension SQLStore {
                     DELETE FROM session WHERE change IN (
                         SELECT change FROM session WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
                     RETURNING id
-                    """, binding: .integer(time), .integer(Int64(limit)))
+                    """, binding: .integer(time.seconds), .integer(Int64(limit)))
         }
     }
 

@@ -96,13 +96,15 @@ extension SQLStore {
         }
     }
 
-    package func forgetUploadTickets(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int {
+    package func forgetUploadTickets(
+        expiredBefore time: TrustedTime, limit: Int
+    ) throws(OperationalError) -> Int {
         try write { (database) throws(OperationalError) in
             try database.run(
                 """
                 DELETE FROM upload_ticket WHERE number IN (
                     SELECT number FROM upload_ticket WHERE expires < ? ORDER BY expires LIMIT ?)
-                """, binding: .integer(time), .integer(Int64(limit)))
+                """, binding: .integer(time.seconds), .integer(Int64(limit)))
         }
     }
 

@@ -199,14 +199,16 @@ extension SQLStore {
         }
     }
 
-    package func forgetDeadDeliveries(before time: Int64) throws(OperationalError) {
+    package func forgetDeadDeliveries(before time: TrustedTime) throws(OperationalError) {
         let isThere = try read(whenEmpty: false) { (database) throws(OperationalError) in
             try database.integer(
-                "SELECT 1 FROM webhook_delivery WHERE given_up < ? LIMIT 1", binding: .integer(time)) != nil
+                "SELECT 1 FROM webhook_delivery WHERE given_up < ? LIMIT 1",
+                binding: .integer(time.seconds)) != nil
         }
         guard isThere else { return }
         try write { (database) throws(OperationalError) -> Void in
-            try database.run("DELETE FROM webhook_delivery WHERE given_up < ?", binding: .integer(time))
+            try database.run(
+                "DELETE FROM webhook_delivery WHERE given_up < ?", binding: .integer(time.seconds))
         }
     }
 
@@ -226,7 +228,8 @@ extension SQLStore {
         }
     }
 
-    package func announceStages(at now: Int64) throws(OperationalError) {
+    package func announceStages(at now: TrustedTime) throws(OperationalError) {
+        let now = now.seconds
         let isDue = try read(whenEmpty: false) { (database) throws(OperationalError) in
             guard try SQLStore.webhookSettings(in: database) != nil else { return false }
             guard let last = try SQLStore.lastStages(in: database) else { return true }

@@ -3,6 +3,7 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import Foundation
+import ScriptedClock
 import Testing
 
 @testable import CountersignAuthority

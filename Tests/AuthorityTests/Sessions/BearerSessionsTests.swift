@@ -184,7 +184,7 @@ import Testing
         scene.base.clock.now += 86_400
         #expect(try await scene.code(bearing: grant.token) == .sessionEnded)
         #expect(try await scene.refusalOfRenewal(grant.loginToken)?.code == .sessionEnded)
-        #expect(try scene.base.row(grant.session).end?.reason == .expired)
+        #expect(try scene.base.row(grant.session).end == nil, "by another clock it may go on")
     }
 
     @Test("a session ends at its greatest age, however often it is renewed")
@@ -198,7 +198,7 @@ import Testing
         scene.base.clock.now = began + 3_600
         #expect(try await scene.code(bearing: renewed.token) == .sessionEnded)
         #expect(try await scene.refusalOfRenewal(renewed.loginToken)?.code == .sessionEnded)
-        #expect(try scene.base.row(grant.session).end?.reason == .expired)
+        #expect(try scene.base.row(grant.session).end == nil, "by another clock it may go on")
     }
 
     @Test("another app's login token is nobody's")

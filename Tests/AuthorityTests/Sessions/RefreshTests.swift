@@ -2,6 +2,7 @@ import CountersignGate
 import CountersignHandshake
 import CountersignSeal
 import CountersignWire
+import ScriptedClock
 import TestRounds
 import Testing
 
@@ -171,7 +172,7 @@ import Testing
         scene.clock.now += step
         try await scene.refresh(&session)
         #expect(try await scene.refusal(of: session) == nil)
-        try await scene.life.performMaintenance(at: scene.now)
+        try await scene.life.performMaintenance(at: .at(scene.now))
         try await scene.refresh(&session)
         #expect(try await scene.refusal(of: session) == nil)
     }

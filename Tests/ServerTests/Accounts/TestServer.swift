@@ -83,7 +83,7 @@ final class TestServer {
                 deployment, keys: keys,
                 reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
                 writer: writer),
-            deployment: deployment, writer: writer, replay: replay, log: nil, clock: clock)
+            deployment: deployment, writer: writer, replay: replay, log: nil)
         gate = Gate(
             allowedHosts: AllowedHosts([TestServer.authority]), keys: keys, sessions: sessions.live,
             replay: replay,

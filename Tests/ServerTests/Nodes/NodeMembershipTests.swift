@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignMemory
 import CountersignSQL
 import CountersignWire
@@ -20,7 +21,8 @@ import Waiting
     private func started(_ policy: OutagePolicy) throws -> NodeMembership {
         let membership = try NodeMembership(
             channel, named: "here", lease: NodeLease(), policy: policy,
-            status: NodeStatus(readiness, log: nil), handOver: HandoverState())
+            status: NodeStatus(readiness, log: nil), handOver: HandoverState(),
+            clock: TrustedClock())
         try membership.start(
             .init(
                 deployment: server.deployment, keys: server.sessions.live.keys,

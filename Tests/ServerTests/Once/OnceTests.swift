@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignHTTP
 import CountersignSQL
 import CountersignWire
@@ -337,7 +338,7 @@ private final class StubStore: ImmediateIdempotencyStore, @unchecked Sendable {
     }
 
     func abandon(_ request: IdempotentRequest) async { calls.append("abandon") }
-    func forget(before time: Int64) {}
+    func forget(before time: TrustedTime) {}
 }
 
 private final class IgnoringReceiver: IdempotencyStateReceiver {

@@ -50,7 +50,7 @@ final class SessionServer {
                 deployment, keys: keys,
                 reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
                 writer: writer),
-            deployment: deployment, writer: writer, replay: replay, log: nil, clock: clock)
+            deployment: deployment, writer: writer, replay: replay, log: nil)
         loop = try EventLoop()
         gateway = Gateway(
             gate: Gate(

@@ -117,11 +117,21 @@ final class ModelServer: @unchecked Sendable {
         return (id, root)
     }
 
+    /// Later than every time of the model.
+    private static let late: TrustedTime? = {
+        let passed = Locked<Int64>(0)
+        let clock = TrustedClock { passed.with { ((1 << 40) * 1_000 + $0, $0) } }
+        clock.begin(ClockTrust.Beginning())
+        passed.with { $0 = ClockTrust.patience }
+        return clock.sweepTime
+    }()
+
     /// Ends and deletes the session: schedules share the store.
     func delete(_ id: SessionID) async throws(Refusal) {
         try await running.lifecycle.end(.one(id), with: SessionTermination(.signedOut, at: 0))
         do {
-            _ = try store.forgetSessions(endedBefore: .max, limit: 100)
+            guard let late = ModelServer.late else { return }
+            _ = try store.forgetSessions(endedBefore: late, limit: 100)
         } catch { throw Refusal(error, in: "model") }
         running.directory.forget([id])
     }

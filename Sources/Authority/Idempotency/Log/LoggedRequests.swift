@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignThreads
 import CountersignWire
 
@@ -157,11 +158,11 @@ package final class LoggedRequests: ImmediateIdempotencyStore {
         queue.with { add(.abandon(request), bytes: 256, to: &$0) }
     }
 
-    package func forget(before time: Int64) {
+    package func forget(before time: TrustedTime) {
         queue.with { queue in
             // One at a time: a timer asks for it, however long the disk takes.
             let isWaiting = queue.jobs.contains { if case .forget = $0 { true } else { false } }
-            if !isWaiting { add(.forget(before: time), bytes: 0, to: &queue) }
+            if !isWaiting { add(.forget(before: time.seconds), bytes: 0, to: &queue) }
         }
     }
 

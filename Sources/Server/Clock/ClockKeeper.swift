@@ -1,0 +1,123 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignReplay
+import CountersignWire
+
+/// Watches a server's clock: keeps what is known of it on disk, follows confirmations, and reports when it
+/// stops or begins to be trusted. Confined to the main thread, apart from `clock`.
+final class ClockKeeper {
+    /// Looks between two writes of the record while nothing changes: a minute.
+    private static let looksBetweenWrites = 30
+    /// Seconds between a confirmation and the moment at which it is followed, at most.
+    private static let mostDelay: Int64 = 600
+
+    let clock: TrustedClock
+    private let deployment: Deployment
+    private let file: RecordFile
+    private let boot: String
+    private let log: EventLog?
+    private var confirmation: Int64
+    private var seenGeneration: UInt64?
+    private var wasTrusted = true
+    private var written: ClockTrust?
+    private var looks = 0
+
+    /// Begins to judge the clock. `certificateEnd` is in whole Unix seconds; nil without TLS. Call it when
+    /// the database's clock was heard, if there is a database.
+    init(
+        _ clock: TrustedClock, of deployment: Deployment, needsStore: Bool, certificateEnd: Int64?,
+        log: EventLog?
+    ) throws(OperationalError) {
+        (self.clock, self.deployment, self.log) = (clock, deployment, log)
+        file = ClockRecord.file(in: deployment.folder)
+        boot = try MachineBoot.currentID()
+        let bytes = try? file.read()
+        let record = bytes.flatMap(ClockRecord.init)
+        if let bytes, !bytes.isEmpty, record == nil {
+            log?.note(subject: "clock", message: "\(file.path) is damaged, and is written anew")
+        }
+        var beginning = ClockTrust.Beginning()
+        beginning.last = record?.trust
+        beginning.isSameBoot = record?.boot == boot
+        beginning.newestRecord = try deployment.newestAuditTime() * 1_000
+        beginning.certificateEnd = certificateEnd.map { $0 * 1_000 }
+        beginning.needsStore = needsStore
+        confirmation = record?.confirmation ?? 0
+        clock.begin(beginning)
+        try look()
+    }
+
+    /// What keeps the clock from being trusted, for `/ready`; nil while it agrees with the others. A clock
+    /// that was wrong and agrees again serves; only what depends on its being right waits.
+    static func failure(of clock: TrustedClock) -> String? {
+        clock.trust.doubt.map { "\($0.text); \(ClockKeeper.remedy)" }
+    }
+
+    private static let remedy =
+        "until it is right, or `countersign replay confirm-clock --yes` says that it is, what would end by it "
+        + "is `unavailable`, and nothing is deleted for its age"
+
+    /// Call every few seconds.
+    func look() throws(OperationalError) {
+        try followConfirmation()
+        let trust = clock.trust
+        if trust.isTrusted != wasTrusted { try report(trust) }
+        let hasChanged = trust.isTrusted != written?.isTrusted || trust.doubt != written?.doubt
+        looks += 1
+        if hasChanged || looks >= ClockKeeper.looksBetweenWrites { keep(trust) }
+    }
+
+    /// Call when the server stops.
+    func stop() { keep(clock.trust) }
+
+    private func followConfirmation() throws(OperationalError) {
+        let generation = deployment.generation.current
+        guard generation != seenGeneration else { return }
+        if let latest = try deployment.replayConfirmation(), latest.number > confirmation {
+            confirmation = latest.number
+            if abs(latest.at - clock.now) <= ClockKeeper.mostDelay { clock.confirm() }
+            written = nil
+        }
+        seenGeneration = generation
+    }
+
+    private func report(_ trust: ClockTrust) throws(OperationalError) {
+        wasTrusted = trust.isTrusted
+        let text = trust.isTrusted ? "the clock is trusted again" : trust.doubt?.text ?? "not trusted"
+        log?.note(
+            subject: "clock", message: trust.isTrusted ? text : "\(text); \(ClockKeeper.remedy)")
+        try deployment.recordClock(isTrusted: trust.isTrusted, reason: text)
+    }
+
+    private func keep(_ trust: ClockTrust) {
+        do throws(OperationalError) {
+            try file.replace(
+                by: ClockRecord(boot: boot, trust: trust, confirmation: confirmation).bytes)
+            (written, looks) = (trust, 0)
+        } catch {
+            log?.note(subject: "clock", message: error.message)
+        }
+    }
+}
+
+extension ClockTrust.Doubt {
+    /// One sentence without its full stop, for an operator.
+    var text: String {
+        switch self {
+        case .jumped(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the time that has come by the clock since the "
+                + "machine's start"
+        case .differsFromStore(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the database's"
+        case .behindRecord(let behind):
+            "the clock is \(ClockTrust.Doubt.seconds(-behind)) the newest record of this deployment"
+        case .pastCertificate(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the end of the server's certificate"
+        case .storeNotHeard: "the database's clock is not heard"
+        }
+    }
+
+    private static func seconds(_ ahead: Int64) -> String {
+        "\(abs(ahead) / 1_000) s \(ahead < 0 ? "behind" : "ahead of")"
+    }
+}

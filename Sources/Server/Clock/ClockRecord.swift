@@ -1,0 +1,60 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignWire
+
+/// What a server knows of its clock, in the file `clock` of the data folder: the next server of the folder
+/// compares its own clock with it. It is no secret. Without it, or if it is damaged, the next server begins
+/// as after a long stop.
+struct ClockRecord: Equatable {
+    static let file = "clock"
+    private static let mostBytes = 4_096
+
+    /// The kernel's id of the boot in which `trust` was noted.
+    var boot: String
+    var trust: ClockTrust
+    /// The number of the last confirmation of the clock that was followed.
+    var confirmation: Int64
+
+    static func file(in folder: DataFolder) -> RecordFile {
+        RecordFile(file, inFolder: folder.path, mostBytes: mostBytes)
+    }
+
+    /// Nil for bytes that no record has.
+    init?(_ bytes: [UInt8]) {
+        guard let document = try? JSONReader.read(bytes), let members = document.root.members else {
+            return nil
+        }
+        func value(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
+        func integer(_ name: String) -> Int64? {
+            value(name).flatMap { document.integer($0, in: Int.min...Int.max) }.map(Int64.init)
+        }
+        guard let boot = value("boot")?.string, let isTrusted = integer("trusted"),
+            let lastTrusted = integer("last_trusted"), let confirmation = integer("confirmation")
+        else { return nil }
+        var mark: ClockTrust.Mark?
+        if let wall = integer("mark_wall"), let uptime = integer("mark_uptime") {
+            mark = ClockTrust.Mark(wall: wall, uptime: uptime)
+        }
+        self.init(
+            boot: boot,
+            trust: ClockTrust(
+                mark: mark, agreesSince: integer("agrees_since"), isTrusted: isTrusted == 1,
+                lastTrusted: lastTrusted), confirmation: confirmation)
+    }
+
+    init(boot: String, trust: ClockTrust, confirmation: Int64) {
+        (self.boot, self.trust, self.confirmation) = (boot, trust, confirmation)
+    }
+
+    var bytes: [UInt8] {
+        var members: [(name: String, value: JSONValue)] = [
+            ("boot", .string(boot)), ("trusted", .integer(trust.isTrusted ? 1 : 0)),
+            ("last_trusted", .integer(trust.lastTrusted)), ("confirmation", .integer(confirmation)),
+        ]
+        if let mark = trust.mark {
+            members += [("mark_wall", .integer(mark.wall)), ("mark_uptime", .integer(mark.uptime))]
+        }
+        if let since = trust.agreesSince { members.append(("agrees_since", .integer(since))) }
+        return Array((JSONValue.object(members).text + "\n").utf8)
+    }
+}

@@ -1,0 +1,183 @@
+"""A server whose clock was set: it ends nothing and deletes nothing by a time that one clock alone says has come. It tells so to
+`/ready`, the log, the audit log and the metrics, and goes on when the clock has been right for ten minutes, or is confirmed."""
+
+import json
+import pathlib
+import urllib.error
+import urllib.request
+
+import pytest
+
+from bearer import PREFIX, add_app, asked, bearing, login
+from clock import Clock
+from gateway import Gateway
+from ports import reserve_port
+from waiting import until
+
+DAYS_91 = 91 * 86_400
+IDLE = 30 * 86_400
+
+
+class Place:
+    def __init__(self, folder: pathlib.Path):
+        self.clock, self.port = Clock(folder), reserve_port()
+        self.gateway = Gateway(folder / "gateway", "--admin", f"127.0.0.1:{self.port}", "--login-address", "10000/1s",
+                               "--login-account", "10000/1s", "--log-sample", 0, clock=self.clock)
+
+    def asks(self, request: bytes) -> tuple[str, dict]:
+        with self.gateway.connect() as connection:
+            said, answer = asked(connection, request)
+            return said, json.loads(answer.body)
+
+    def logs_in(self, name: str) -> dict:
+        """Signed by the server's clock."""
+        said, body = self.asks(login(self.gateway, name))
+        assert said == "accepted", body
+        return body
+
+    def bearing(self, token: str) -> str:
+        return self.asks(bearing(self.gateway, token))[0]
+
+    def renewing(self, made: dict) -> str:
+        body = json.dumps({"login_token": made["login_token"]}).encode()
+        return self.asks(self.gateway.key.request("POST", f"{PREFIX}/token", body))[0]
+
+    def time(self) -> int | str:
+        answer = self.gateway.send(f"GET {PREFIX}/time HTTP/1.1\r\nHost: {self.gateway.key.authority}\r\n\r\n".encode())
+        body = json.loads(answer.body)
+        return body["time"] if answer.status == 200 else body["code"]
+
+    def page(self, path: str, token: str = "") -> tuple[int, str]:
+        fields = {"Authorization": f"Bearer {token}"} if token else {}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=fields)) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def causes(self) -> list[str]:
+        return [reason["cause"] for reason in json.loads(self.page("/ready")[1])["reasons"]]
+
+    def trusts(self) -> bool:
+        """As the metrics say."""
+        token = (self.gateway.data / "admin-token").read_text().strip()
+        return "\ncountersign_clock_trusted 1\n" in self.page("/metrics", token)[1]
+
+    def turns(self, times: int = 5) -> None:
+        """So many turns of the maintenance pass, each with one batch of sweeps: the meter is written by the same clock."""
+        for _ in range(times):
+            self.clock.advance(2.5)
+            until(lambda: self.page("/health")[0] == 200, "no health")
+
+    def waits(self, seconds: int) -> None:
+        """Time passes, and the server looks at its clock meanwhile."""
+        for _ in range(seconds // 100):
+            self.clock.advance(100)
+            self.page("/ready")
+
+    def sessions(self) -> dict[str, str | None]:
+        listed = json.loads(self.gateway.admin("session", "list", "demo", "--ended", "--json").out)["sessions"]
+        return {each["session"]: each["ended"] for each in listed}
+
+    def audited(self, action: str) -> int:
+        records = self.gateway.admin("audit", "list", "--json").out
+        return records.count(f'"{action}"')
+
+
+@pytest.fixture
+def place(tmp_path):
+    place = Place(tmp_path)
+    with place.gateway:
+        add_app(place.gateway, 3)
+        place.gateway.admin("app", "policy", "demo", "--set", "session-idle=30d")
+        yield place
+
+
+def test_a_jump_ahead_ends_and_deletes_nothing(place):
+    place.waits(700)
+    made = [place.logs_in(f"user-{number % 3}") for number in range(30)]
+    before = place.sessions()
+    assert len(before) == 30 and set(before.values()) == {None}
+    assert place.trusts() and place.causes() == []
+    place.clock.jumps(DAYS_91)
+    assert {place.bearing(each["token"]) for each in made} == {"unavailable"}
+    assert place.renewing(made[0]) == "unavailable"
+    assert place.time() == "unavailable"
+    assert place.causes() == ["clock-set"] and not place.trusts()
+    until(lambda: "clock" in {event.get("log") for event in place.gateway.events()} or place.turns(), "no word in the log")
+    place.turns(20)
+    place.clock.jumps(0)
+    assert place.sessions() == before
+    assert {place.bearing(each["token"]) for each in made} == {"accepted"}
+    assert place.causes() == [] and not place.trusts(), "it serves, and what depends on the clock waits"
+    assert place.time() == "unavailable"
+    place.waits(700)
+    assert place.trusts() and abs(place.time() - place.clock.now) < 3
+    until(lambda: place.audited("clock.trust") == 1 or place.turns(1), "not recorded")
+    assert place.audited("clock.doubt") == 1
+
+
+def test_what_is_over_is_over_and_deleted_when_time_really_passes(place):
+    made = place.logs_in("user-0")
+    place.waits(700)
+    place.clock.advance(IDLE)
+    assert place.bearing(made["token"]) == "session-ended" and place.renewing(made) == "session-ended"
+    assert set(place.sessions().values()) == {None}, "nothing ends it"
+    place.clock.advance(30 * 86_400 + 10)
+    until(lambda: not place.sessions() or place.turns(1), "not deleted after thirty days")
+
+
+def test_a_retirement_at_a_time_waits_for_a_trusted_clock(place):
+    place.waits(700)
+    made = place.logs_in("user-0")
+    place.gateway.admin("release", "retire", place.gateway.key.key_id, "--at", str(place.clock.now + 86_400),
+                        "--update-url", "https://shop.example/update")
+    assert place.bearing(made["token"]) == "accepted"
+    place.clock.jumps(2 * 86_400)
+    assert place.bearing(made["token"]) == "unavailable"
+    place.clock.jumps(0)
+    assert place.bearing(made["token"]) == "accepted"
+    place.clock.advance(2 * 86_400)
+    place.waits(700)
+    assert place.bearing(made["token"]) == "update-required"
+
+
+def test_a_jump_that_persists_is_trusted_when_somebody_confirms_it(place):
+    place.waits(700)
+    made = place.logs_in("user-0")
+    place.clock.jumps(DAYS_91)
+    place.waits(4_000)
+    assert place.bearing(made["token"]) == "unavailable" and not place.trusts()
+    # A restart is no way around: the machine has been up all the time.
+    assert place.gateway.stop() == 0
+    place.gateway.start()
+    place.waits(4_000)
+    assert place.bearing(made["token"]) == "unavailable" and not place.trusts()
+    place.gateway.admin("replay", "confirm-clock", "--yes")
+    assert place.trusts() and place.causes() == []
+    until(lambda: place.bearing(made["token"]) == "session-ended" or place.clock.advance(10), "not ended")
+    assert set(place.sessions().values()) == {None}, "sweeps wait"
+
+
+def test_a_keyed_request_is_not_done_again_under_a_clock_that_jumped(tmp_path):
+    """The token app's requests have no time of their own: a copy that comes while the clock is ahead finds the first one's result."""
+    place = Place(tmp_path)
+    with place.gateway:
+        place.gateway.add_app("demo")
+        place.gateway.key = place.gateway.add_release()
+        place.waits(700)
+
+        def pays() -> tuple[int, str]:
+            request = place.gateway.key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", "one")])
+            answer = place.gateway.send(request)
+            return answer.status, answer.body.decode()
+
+        first = pays()
+        assert first[0] == 200
+        place.clock.jumps(2 * 86_400)
+        place.turns(20)
+        # Signed by the server's clock; whatever it says, it is not a second result.
+        assert pays() == first
+        place.clock.jumps(0)
+        place.turns(20)
+        assert pays() == first
