@@ -106,6 +106,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
     case replayConfirmClock = "replay.confirm-clock"
+    case nodesChange = "nodes.change"
     case rowsAccept = "rows.accept"
     case storeMove = "store.move"
     case backupRestore = "backup.restore"
