@@ -391,7 +391,7 @@ extension MetaName {
 
     /// The others that decide what is accepted.
     static let decisive: [MetaName] = [
-        .sealSlot, .replayFile, .replayConfirmation, .pinManifests, .rowsAccepted,
+        .sealSlot, .replayFile, .sharedSettings, .replayConfirmation, .pinManifests, .rowsAccepted,
     ]
 
     /// Takes the value apart, hands each sealed part with its binding to `seal`, and puts the results
@@ -407,7 +407,7 @@ extension MetaName {
         case .tombstoneKey: return seal(value, AccountTombstoneKey.binding)
         case .assertionKeys: return AssertionSeeds.sealAgain(value, by: seal)
         case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch,
-            .replayConfirmation, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted,
+            .sharedSettings, .replayConfirmation, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted,
             .movedTo, .movedFrom, .webhooks, .webhookStages:
             return nil
         }

@@ -120,6 +120,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case replayFile = "replay-file"
     /// The epoch of the replay guard on Redis (``ReplayEpoch``).
     case replayEpoch = "replay-epoch"
+    /// The settings that all nodes have in common (``SharedSettingsRecord``).
+    case sharedSettings = "shared-settings"
     /// The operator's last confirmation of the clock and the creation times refused since: JSON.
     case replayConfirmation = "replay-confirmation"
     /// The seeds of the Ed25519 keys that sign answers, each sealed under the master key.

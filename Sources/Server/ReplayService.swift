@@ -38,11 +38,12 @@ package final class ReplayService {
     }
 
     /// For a server. Fails if another process has the file open and does not share it, and if a shared guard
-    /// cannot be used. `openStore` opens a connection for its epochs alone.
+    /// cannot be used. `openStore` opens a connection for its epochs alone. `own` are the ids of this node
+    /// and of the one that it replaces.
     init(
         _ deployment: Deployment, keys: ReleaseKeyDirectory, location: ReplayLocation,
         database: PostgreSQLAddress?, log: EventLog?,
-        sharing: ReplayFileHandover? = nil, atLeast window: Int = 0,
+        sharing: ReplayFileHandover? = nil, besides own: Set<String> = [], atLeast window: Int = 0,
         openStore: () throws(OperationalError) -> any Store
     ) throws(OperationalError) {
         (self.deployment, self.keys, self.log) = (deployment, keys, log)
@@ -66,16 +67,20 @@ package final class ReplayService {
             refused: deployment.replayConfirmation()?.refused ?? TimeIntervals(), handover: sharing,
             now: SystemTime().now)
         if location.shared != nil {
+            let store = try openStore()
             let settings = SharedReplaySettings(
                 secret: deployment.replaySecret, retention: ReplayService.retention(keys),
                 refused: try deployment.replayConfirmation()?.refused ?? TimeIntervals(),
                 formerFloor: { file.floorForSuccessor(now: SystemTime().now) },
+                rival: { (guarding, isStarting) throws(OperationalError) in
+                    try store.rival(of: guarding, besides: own, isStarting: isStarting)
+                },
                 note: { log?.note(subject: "replay", message: $0) })
             let shared: any SharedReplayGuard
             if let address = location.redis {
-                shared = try settings.redisGuard(at: address, store: openStore())
+                shared = try settings.redisGuard(at: address, store: store)
             } else if let database {
-                shared = try settings.postgreSQLGuard(at: database, store: openStore())
+                shared = try settings.postgreSQLGuard(at: database, store: store)
             } else {
                 throw OperationalError(.usage, message: "--replay postgres: expected --store postgres://…")
             }
@@ -103,6 +108,19 @@ package final class ReplayService {
     package var floor: Int64? { file.report.floor }
 
     func stop() { backend.shared?.stop() }
+
+    /// Has the replay file be the deployment's guard again, after another guard was used meanwhile. Shared
+    /// guards see that by themselves.
+    func reclaim(at now: Int64) throws(OperationalError) {
+        guard backend.shared == nil else { return }
+        let id = Array(file.report.id.description.utf8)
+        guard try deployment.store.value(of: .replayFile) != id else { return }
+        try file.raiseFloor(at: now)
+        try deployment.store.set(.replayFile, to: id)
+        log?.note(
+            subject: "replay",
+            message: "another replay guard was in use; signatures made up to a window from now are refused")
+    }
 
     /// Adapts the guard to the policies and the clock. Call from a timer.
     func runMaintenance(at now: Int64) throws(OperationalError) {

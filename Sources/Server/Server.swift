@@ -96,14 +96,29 @@ public enum Server {
             deployment, keys: keys,
             reader: configuration.openStore(of: deployment, interruptedBy: drills.store),
             writer: tellingWriter, lease: lease, beside: pageCheck)
+        membership?.terms = NodeTerms(
+            settings: configuration.sharedSettings, predecessor: inheritance?.node,
+            record: { () throws(OperationalError) in try deployment.sharedSettings() },
+            replayGuard: { configuration.nodeReplayGuard.text })
+        try membership?.enter()
+        var isServing = false
+        defer { if !isServing { membership?.stop() } }
+        try deployment.adopt(configuration, log: log)
         try composition.prepare(deployment)
         let replays = try ReplayService(
             deployment, keys: keys, location: configuration.replay, database: configuration.store.database,
-            log: log, sharing: inheritance?.replay
+            log: log, sharing: inheritance?.replay, besides: membership?.ownIDs ?? []
         ) { () throws(OperationalError) in
             try configuration.openStore(of: deployment, interruptedBy: drills.store)
         }
         defer { replays.stop() }
+        membership?.terms.replayGuard = { [shared = replays.backend.shared] in
+            (shared?.name ?? configuration.nodeReplayGuard).text
+        }
+        membership?.terms.reclaim = { () throws(OperationalError) in
+            try replays.reclaim(at: SystemTime().now)
+        }
+        try membership?.enter()
         let replay = replays.backend.drilled(by: drills.replay)
         let signing = try ResponseSigner(deployment)
         readiness.watch(.replay) { [shared = replays.backend.shared] in
@@ -167,13 +182,13 @@ public enum Server {
         try membership?.start(
             .init(
                 deployment: deployment, keys: keys, sessions: sessions.live,
-                schema: deployment.store),
-            replayGuard: replayGuard(of: configuration, in: deployment.folder))
+                schema: deployment.store))
         let clockKeeper = try ClockKeeper(
             clock, of: deployment, needsStore: membership != nil, certificateEnd: service.certificateEnd,
             log: log)
         readiness.watch(.clockSet) { ClockKeeper.failure(of: clock) }
         try service.start()
+        isServing = true
         try webhooks.start()
         rowWatch.run()
         announce(service)
@@ -183,7 +198,7 @@ public enum Server {
             handOver: handOver, service: service, replay: replays.backend.file,
             limits: accounts.services.limits,
             sessions: sessions.live, requests: requests, readiness: readiness, log: log,
-            reloader: reloader)
+            reloader: reloader, node: membership?.id)
         try relations.begin(in: deployment.folder, after: inheritance)
         manager.tell(.ready(url: service.url, processID: getpid()))
         let watchdog = try manager.startWatchdog { service.loopsHaveResponded() }
@@ -258,23 +273,9 @@ public enum Server {
             return nil
         }
         return try NodeMembership(
-            composition.channel(channel), named: "\(machine)/\(configuration.listen)",
-            lease: lease, policy: configuration.outage, status: status, handOver: handOver, clock: clock)
-    }
-
-    private static var machine: String {
-        var host = [CChar](repeating: 0, count: 256)
-        gethostname(&host, host.count - 1)
-        return String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-
-    /// What names the replay guard to other nodes, once it is open: they share a replay file if it is the
-    /// same file; a shared guard is one for the deployment, by its epoch.
-    private static func replayGuard(of configuration: Configuration, in folder: DataFolder) -> String {
-        if let shared = configuration.replay.shared { return shared.rawValue }
-        var file = stat()
-        stat(folder.replay, &file)
-        return "file \(machine) \(file.st_dev) \(file.st_ino)"
+            composition.channel(channel), named: "\(Configuration.machine)/\(configuration.listen)",
+            lease: lease, policy: configuration.outage, status: status, handOver: handOver,
+            clock: clock)
     }
 
     /// Records when the meter began, so that a scheme without requests is reported as unused since a day, and

@@ -59,6 +59,21 @@ import Testing
         #expect(code { try file.insertNow(entry("later", at: wrong + 3_600)) } == nil)
     }
 
+    /// Another guard admitted what this file does not have.
+    @Test func aFileThatIsUsedAgainRefusesWhatAnotherGuardMayHaveAdmitted() throws {
+        let folder = try Folder()
+        let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, now: now)
+        #expect(code { try file.insertNow(entry("before", at: now)) } == nil)
+        try file.raiseFloor(at: now)
+        for ahead in [-1, 0, 300, 310] as [Int64] {
+            let entry = try entry("n\(ahead)", at: now, created: now + ahead)
+            #expect(code { try file.insertNow(entry) } == .unavailable)
+        }
+        #expect(code { try file.insertNow(entry("after", at: now, created: now + 311)) } == nil)
+        try file.raiseFloor(at: now - year)
+        #expect(code { try file.insertNow(entry("n", at: now, created: now + 310)) } == .unavailable)
+    }
+
     @Test func aConfirmationIsCarriedOutOnceAndOnlyAtItsTime() throws {
         let folder = try Folder()
         let path = folder.path + "/replay"

@@ -185,15 +185,15 @@ def test_other_guards_before_and_after(shared, tmp_path):
         assert "another replay file" in gateway.log_path.read_text()
 
 
-def test_nodes_with_another_guard_are_not_ready(shared, tmp_path):
+def test_a_node_with_another_guard_does_not_start(shared, tmp_path):
     store = shared.create("guards")
-    with several(tmp_path, "postgres", store, store) as (nodes, _):
-        assert "replay-guards" not in nodes[0].causes()
+    with several(tmp_path, "postgres", store, store) as (nodes, key):
+        assert nodes[0].causes() == []
         nodes[1].stop()
         nodes[1].environment["COUNTERSIGN_REPLAY"] = "file"
-        nodes[1].start()
-        until(lambda: {"replay", "replay-guards"} <= set(nodes[0].causes()))
-        until(lambda: "replay-guards" in nodes[1].causes())
+        with pytest.raises(AssertionError, match=f"--replay is `file .*` here and `postgres` at node .*:{nodes[0].port}"):
+            nodes[1].start()
+        assert nodes[0].causes() == [] and nodes[0].send(key.request()).status == 200
 
 
 def test_the_store_must_be_postgresql(tmp_path):

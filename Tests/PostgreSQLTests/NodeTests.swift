@@ -90,7 +90,9 @@ struct NodeTests {
         // The lease of d has lapsed by then.
         #expect(try !channel.wait(milliseconds: 20, alongside: -1))
         let view = try channel.look(as: own)
-        #expect((view.others, view.confirmed, view.strangers) == (2, -1, 1))
+        #expect((view.others, view.confirmed) == (2, -1))
+        let others = try channel.others(of: own)
+        #expect(others.filter(\.isLive).filter { !own.differences(from: $0).isEmpty }.map(\.id) == ["c"])
         try channel.confirm(change, of: node("c"))
         #expect(try channel.look(as: own).confirmed == min(1, change))
         let listing = try store.nodes()
@@ -103,6 +105,40 @@ struct NodeTests {
         #expect(try channel.look(as: own).others == 1)
         _ = try channel.renew(node("b", applied: change))
         #expect(try channel.look(as: own).others == 2)
+    }
+
+    @Test func aNodeEntersUnlessALiveOneDiffers() throws {
+        func node(_ id: String, _ value: String, lease: Int64 = 60_000) -> Node {
+            Node(
+                id: id, name: "node \(id)", replayGuard: "postgres", lease: lease,
+                settings: SharedSettings(["prefix": value]))
+        }
+        func enter(_ own: Node) throws -> [String]? {
+            switch try channel.enter(own, unless: { !own.differences(from: $0).isEmpty }) {
+            case .entered: nil
+            case .refused(let others): others.map(\.id)
+            }
+        }
+        #expect(try enter(node("a", "/a")) == nil)
+        #expect(try enter(node("b", "/a")) == nil)
+        #expect(try enter(node("c", "/c")) == ["a", "b"])
+        #expect(try store.nodes().nodes.map(\.id) == ["a", "b"])
+        // The lock is free again.
+        let other = try #require(StorePlace.postgreSQL(address).openChannel())
+        #expect(try other.enter(node("d", "/a"), unless: { _ in false }) != .refused([]))
+        // A refused start is listed once, and no change waits for it.
+        var refused = node("e", "/e")
+        refused.refusal = "--prefix"
+        try channel.list(refused: refused)
+        (refused.id, refused.refusal) = ("f", "--prefix again")
+        refused.name = "node e"
+        try channel.list(refused: refused)
+        let listing = try store.nodes()
+        #expect(listing.nodes.map(\.refusal) == ["", "", "", "--prefix again"])
+        #expect(listing.nodes.map(\.isLive) == [true, true, true, false])
+        #expect(try channel.look(as: node("a", "/a")).others == 2)
+        for id in ["a", "b", "d"] { try channel.remove(node(id, "/a")) }
+        #expect(try enter(node("c", "/c")) == nil)
     }
 
     @Test func aCommandWaitsForTheNodes() throws {

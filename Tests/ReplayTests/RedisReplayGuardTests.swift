@@ -94,6 +94,106 @@ import Waiting
         #expect(try deployment.deployment.store.value(of: .replayFile) == SharedReplayKind.redis.mark)
     }
 
+    /// Each machine's own `redis://127.0.0.1`, for example.
+    @Test func anotherServerIsNotTakenBesideALiveNode() async throws {
+        let one = try await deployment.start(server.url)
+        defer { one.stop() }
+        #expect(one.replay.name.place?.count == 32)
+        let other = try TestRedis()
+        let name = one.replay.name.text
+        let wrong = try deployment.node(other.url) { (guarding, isStarting) throws(OperationalError) in
+            #expect(isStarting && NodeReplayGuard(text: name).differs(from: guarding))
+            return Node(id: "1", name: "there", replayGuard: name, lease: 5_000)
+        }
+        defer { wrong.stop() }
+        do throws(OperationalError) {
+            try wrong.replay.start()
+            Issue.record("it started")
+        } catch {
+            let text = "Redis at 127.0.0.1:\(other.port) is another server than the one that node there uses"
+            #expect(error.message.contains("--replay: \(text)"), "\(error.message)")
+        }
+        #expect(try other.call("DBSIZE") == "0", "nothing is written there")
+        #expect(await one.code(entry("n")) == nil)
+        #expect(one.replay.usage.epoch == 1, "the live node goes on")
+    }
+
+    @Test(
+        "a displaced guard takes the deployment back once no live node uses the other",
+        arguments: [true, false])
+    func displaced(_ isByRedis: Bool) async throws {
+        let rival = Locked<Node?>(nil)
+        let one = try deployment.node(server.url) { (guarding, _) throws(OperationalError) in
+            rival.with { $0 }.flatMap {
+                NodeReplayGuard(text: $0.replayGuard).differs(from: guarding) ? $0 : nil
+            }
+        }
+        defer { one.stop() }
+        try one.replay.start()
+        await one.untilReady()
+        let name = one.replay.name
+        let seen = entry("seen")
+        if isByRedis {
+            // As if the lease of the first one had lapsed.
+            let other = try TestRedis()
+            rival.with { $0 = Node(id: "2", name: "there", replayGuard: "redis 2e", lease: 5_000) }
+            let two = try await deployment.start(other.url)
+            #expect(two.replay.name.differs(from: name))
+            rival.with { $0?.replayGuard = two.replay.name.text }
+            #expect(await two.code(entry("other", created: .far)) == nil)
+            await until("the first is displaced") {
+                one.replay.usage.failure?.contains("is another server than the one that node there") == true
+            }
+            #expect(await two.code(entry("again", created: .far)) == nil, "the other goes on")
+            two.stop()
+        } else {
+            rival.with { $0 = Node(id: "2", name: "there", replayGuard: "file host 1 2", lease: 5_000) }
+            try deployment.deployment.store.set(
+                .replayFile, to: Array(String(repeating: "a", count: 32).utf8))
+            await until("the first is displaced") {
+                one.replay.usage.failure?.contains("`redis` here and `file` at node there") == true
+            }
+        }
+        #expect(await one.code(seen) == .unavailable)
+        #expect(one.replay.name.place == name.place && one.replay.name.isAway, "it has its server still")
+        let now = SystemTime().now
+        rival.with { $0 = nil }
+        await until("the first is back") { one.replay.usage.failure == nil }
+        // Above all that the other may have admitted.
+        #expect(one.replay.usage.floor >= now + 300 + ReplayEpoch.margin)
+        #expect(await one.code(entry("seen", created: now + 300)) == .unavailable)
+        await one.untilReady()
+    }
+
+    /// While it is known which server nodes use, a server that another node reaches is no successor of it.
+    @Test func aServerThatIsAwayIsTheNodesServerStill() async throws {
+        let one = try await deployment.start(server.url)
+        defer { one.stop() }
+        let name = one.replay.name
+        server.signal(SIGKILL)
+        await until("the failure") { one.replay.usage.failure?.contains("Redis at") == true }
+        #expect(!name.isAway && one.replay.name == NodeReplayGuard(text: "\(name.text) away"))
+    }
+
+    @Test func anEmptiedServerIsAnother() async throws {
+        let rival = Locked<Node?>(nil)
+        let one = try deployment.node(server.url) { (_, _) throws(OperationalError) in rival.with { $0 } }
+        defer { one.stop() }
+        try one.replay.start()
+        await one.untilReady()
+        let name = one.replay.name
+        // Another node has its server still, which cannot be this one.
+        rival.with { $0 = Node(id: "2", name: "there", replayGuard: name.text, lease: 5_000) }
+        try server.call("FLUSHALL")
+        await until("the failure") {
+            one.replay.usage.failure?.contains("is another server than the one that node there") == true
+        }
+        #expect(one.replay.name.place == nil)
+        rival.with { $0 = nil }
+        await until("the next epoch") { one.replay.usage.epoch == 2 && one.replay.usage.failure == nil }
+        #expect(one.replay.name.place != nil && one.replay.name != name)
+    }
+
     @Test func anAlteredRecordIsRefused() async throws {
         let node = try await deployment.start(server.url)
         node.stop()

@@ -14,6 +14,8 @@ import Testing
     @Test func textAndBack() {
         var widened = epoch.widened(to: ReplayRetention(window: 300, lifetime: 9_000), now: 5_000)
         #expect(ReplayEpoch(widened.text) == widened && ReplayEpoch(epoch.text) == epoch)
+        widened.serverID = "0f"
+        #expect(ReplayEpoch(widened.text) == widened)
         widened.floor = -1
         #expect(ReplayEpoch(widened.text) == nil)
         for text in [

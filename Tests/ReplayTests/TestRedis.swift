@@ -109,13 +109,14 @@ final class TestDeployment {
     /// the processor.
     func node(
         _ url: String, window: Int = 300, lifetime: Int = 0, patience: Int = 60_000,
-        clock: any TimeSource = SystemTime()
+        clock: any TimeSource = SystemTime(),
+        rival: @escaping SharedReplaySettings.Rival = { (_, _) throws(OperationalError) in nil }
     ) throws -> TestNode {
         let address = try #require(RedisAddress(url: url))
         let notes = notes
         let settings = SharedReplaySettings(
             secret: deployment.replaySecret, retention: .init(window: window, lifetime: lifetime),
-            patience: patience, clock: clock
+            rival: rival, patience: patience, clock: clock
         ) { note in notes.with { $0.append(note) } }
         return try TestNode(settings.redisGuard(at: address, store: store))
     }

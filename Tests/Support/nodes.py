@@ -10,6 +10,7 @@ from bearer import DEVICE, PREFIX, bearing
 from clock import Clock
 from gateway import Gateway
 from ports import reserve_port
+from redis import RedisServer, is_installed
 from signing import ReleaseKey
 from wire import Answer, Connection
 
@@ -40,6 +41,10 @@ class Node(Gateway):
         """What keeps the node from being ready."""
         return [reason["cause"] for reason in json.loads(self.asked("/ready")[1])["reasons"]]
 
+    def warnings(self) -> str:
+        """What `/ready` shows beside these."""
+        return json.dumps(json.loads(self.asked("/ready")[1]).get("warnings", []))
+
     def missed_hints(self) -> int:
         return int(self.asked("/metrics")[1].split("\ncountersign_node_missed_hints_total ")[1].split()[0])
 
@@ -48,29 +53,38 @@ class Node(Gateway):
 
 
 class Cluster:
-    """Three nodes, or as many as there are lists of options, and an app whose accounts `user-0` and on have passwords."""
+    """Three nodes, or as many as there are lists of options, and an app whose accounts `user-0` and on have passwords. Several nodes have
+    their replay guard on a Redis server of the cluster's own, or in the database where there is no Redis, unless they are given another one."""
 
     def __init__(self, folder: pathlib.Path, store: str, *options: tuple, accounts: int = 3, environments: dict | None = None,
                  clock: Clock | None = None):
-        self.nodes = []
-        for number, more in enumerate(options or ((), (), ())):
-            node = Node(folder / f"node-{number}", store, *more, environment=(environments or {}).get(number), clock=clock)
+        self.nodes, options, environments = [], options or ((), (), ()), environments or {}
+        self.redis = None
+        has_guard = "--replay" in options[0] or "COUNTERSIGN_REPLAY" in environments.get(0, {})
+        if len(options) > 1 and not has_guard and is_installed():
+            self.redis = RedisServer(environment=clock.environment if clock else None)
+        guard = {} if len(options) == 1 or has_guard else {"COUNTERSIGN_REPLAY": self.redis.address if self.redis else "postgres"}
+        for number, more in enumerate(options):
+            node = Node(folder / f"node-{number}", store, *more, environment={**guard, **environments.get(number, {})}, clock=clock)
             if number == 0:
                 node.admin("app", "add", "demo", "--require", "signed")
                 node.admin("app", "policy", "demo", "--set", "password-login=on", "--set", "slots=unlimited",
                            "--set", "registration=open")
                 node.start().stop()
             else:
-                # The replay file of the first one, too: an empty one would refuse requests for a minute.
-                node.data.mkdir(mode=0o700)
-                for name in ("master.key", "replay", *(["tls"] if node.is_tls_wanted else [])):
-                    subprocess.run(["cp", "-a", self.nodes[0].data / name, node.data], check=True)
+                self.share_keys(node)
             self.nodes.append(node)
         for node in self.nodes:
             node.start()
         self.key = self.add_release("1.0")
         for number in range(accounts):
             self.nodes[0].admin("account", "add", "demo", f"user-{number}", "--password-stdin", stdin=f"password of user-{number}\n")
+
+    def share_keys(self, node: Node) -> None:
+        """Gives the node what an operator copies to another machine."""
+        node.data.mkdir(mode=0o700, parents=True)
+        for name in ("master.key", *(["tls"] if node.is_tls_wanted else [])):
+            subprocess.run(["cp", "-a", self.nodes[0].data / name, node.data], check=True)
 
     def add_release(self, version: str) -> ReleaseKey:
         key = self.nodes[0].add_release(version=version)
@@ -83,6 +97,8 @@ class Cluster:
         for node in self.nodes:
             if node.process and node.process.poll() is None:
                 node.stop()
+        if self.redis:
+            self.redis.remove()
 
     def login(self, name: str = "user-0") -> bytes:
         """A request that opens a session."""

@@ -53,9 +53,12 @@ import Testing
             rows: PolicyKey.all.map { ["`\($0.name)=\($0.value)`", $0.fallback, $0.meaning] }),
         Table(
             name: "settings", page: "docs/operate/settings.md", step: "step 3 of \"Add a setting\"",
-            columns: ["setting", "default", "unit", "applied by", "meaning", "values"],
+            columns: ["setting", "default", "unit", "applied by", "same for", "meaning", "values"],
             rows: Setting.all.map {
-                ["`\($0.flag)`", $0.fallback, $0.unit, $0.effectText, $0.meaning, $0.expected]
+                [
+                    "`\($0.flag)`", $0.fallback, $0.unit, $0.effectText, $0.scope.rawValue, $0.meaning,
+                    $0.expected,
+                ]
             }),
         Table(
             name: "attacks", page: "docs/lab.md", step: "step 4 of \"Add an attack\"",

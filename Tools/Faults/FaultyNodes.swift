@@ -59,6 +59,14 @@ final class DeafNodeChannel: NodeChannel {
 
     func renew(_ node: Node) throws(OperationalError) -> Int64 { try inner.renew(node) }
 
+    func enter(_ node: Node, unless differs: (Node) -> Bool) throws(OperationalError) -> NodeEntry {
+        try inner.enter(node, unless: differs)
+    }
+
+    func list(refused node: Node) throws(OperationalError) { try inner.list(refused: node) }
+
+    func others(of node: Node) throws(OperationalError) -> [Node] { try inner.others(of: node) }
+
     func confirm(_ change: Int64, of node: Node) throws(OperationalError) {
         try inner.confirm(change, of: node)
     }

@@ -108,6 +108,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case replayConfirmClock = "replay.confirm-clock"
     case clockDoubt = "clock.doubt"
     case clockTrust = "clock.trust"
+    case nodesChange = "nodes.change"
     case rowsAccept = "rows.accept"
     case storeMove = "store.move"
     case backupRestore = "backup.restore"

@@ -20,18 +20,27 @@ package struct Node: Sendable, Equatable {
     package var level: Int64
     /// Nil for a node of a version that says nothing of it.
     package var masterKey: NodeMasterKey?
+    /// What it must have in common with the others.
+    package var settings: SharedSettings
+    /// Why its start was refused; empty if it was not. A node that was refused serves nothing.
+    package var refusal = ""
 
     package init(
         id: String, name: String, replayGuard: String, lease: Int64, silence: Int64 = 0, applied: Int64 = -1,
-        clockOffset: Int64 = 0, level: Int64 = 0, masterKey: NodeMasterKey? = nil
+        clockOffset: Int64 = 0, level: Int64 = 0, masterKey: NodeMasterKey? = nil,
+        settings: SharedSettings = .init(), refusal: String = ""
     ) {
         (self.id, self.name, self.replayGuard, self.lease) = (id, name, replayGuard, lease)
         (self.silence, self.applied, self.clockOffset) = (silence, applied, clockOffset)
         (self.level, self.masterKey) = (level, masterKey)
+        (self.settings, self.refusal) = (settings, refusal)
     }
 
     /// Whether it may still serve sessions.
-    package var isLive: Bool { silence < lease }
+    package var isLive: Bool { refusal.isEmpty && silence < lease }
+
+    /// Whether it has entered and serves nothing yet. No change waits for it: it reads the store afterwards.
+    package var isStarting: Bool { applied == .max }
 }
 
 /// The number of the last change that nodes must follow, and the nodes, read at one moment.
@@ -69,19 +78,24 @@ package struct NodeView: Sendable, Equatable {
     package var others: Int64
     /// The number of the last change that all of them follow; nil without live nodes.
     package var confirmed: Int64?
-    /// Those that ask another replay guard.
-    package var strangers: Int64
     /// The level of the store's schema.
     package var level: Int64
 
     package init(
-        change: Int64, generation: Int64, others: Int64, confirmed: Int64?, strangers: Int64,
-        level: Int64 = 0
+        change: Int64, generation: Int64, others: Int64, confirmed: Int64?, level: Int64 = 0
     ) {
         (self.change, self.generation) = (change, generation)
-        (self.others, self.confirmed, self.strangers) = (others, confirmed, strangers)
+        (self.others, self.confirmed) = (others, confirmed)
         self.level = level
     }
+}
+
+/// Whether a node has entered.
+package enum NodeEntry: Sendable, Equatable {
+    /// The store's clock, in Unix milliseconds.
+    case entered(clock: Int64)
+    /// The live nodes because of which it has not.
+    case refused([Node])
 }
 
 /// A node's own connection to the store. One thread uses it.
@@ -91,6 +105,12 @@ package protocol NodeChannel: AnyObject {
     func wait(milliseconds: Int, alongside descriptor: Int32) throws(OperationalError) -> Bool
     /// Extends the node's lease, or enters the node; returns the store's clock, in Unix milliseconds.
     func renew(_ node: Node) throws(OperationalError) -> Int64
+    /// Enters the node, unless `differs` is true of a live node. No other node enters meanwhile.
+    func enter(_ node: Node, unless differs: (Node) -> Bool) throws(OperationalError) -> NodeEntry
+    /// Lists the node, whose start was refused, for some minutes.
+    func list(refused node: Node) throws(OperationalError)
+    /// The other nodes.
+    func others(of node: Node) throws(OperationalError) -> [Node]
     /// Sets the number of the last change that the node follows.
     func confirm(_ change: Int64, of node: Node) throws(OperationalError)
     func look(as node: Node) throws(OperationalError) -> NodeView

@@ -39,6 +39,7 @@ extension APIOperation {
             "listNodes", method: .get, path: "/nodes", scope: .serverRead, command: .nodes,
             response: .object([
                 APIMember("change", schema: .count), APIMember("nodes", schema: .list(.record)),
+                APIMember("differences", schema: .list(.record)),
             ])),
         APIOperation(
             "getLastBackup", method: .get, path: "/backup", scope: .serverRead, command: .backupLast,

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignServer
 import CountersignWire
 
 extension Command {
@@ -6,44 +7,136 @@ extension Command {
         words: ["nodes"], summary: "list the gateways that share a PostgreSQL database",
         options: [.data, .json],
         notes: """
-            A node is `live` while its lease lasts, `behind` if it does not follow the last change yet, and
-            `lapsed` once the database has not seen it for longer than its lease: then it refuses requests of
-            sessions, and changes do not wait for it. A node that was stopped in order is not listed; one that
-            was killed is, for ten minutes.
+            A node is `live` while its lease lasts, `behind` if it does not follow the last change yet,
+            `starting` before it serves, and `lapsed` once the database has not seen it for longer than its
+            lease: then it refuses requests of sessions, and changes do not wait for it. `refused` is a start
+            that ended because a live node had another value of a setting that all nodes must have in common.
+            A node that was stopped in order is not listed; one that was killed or refused is, for ten
+            minutes. Below the list are the settings of which live nodes have more than one value.
             """
     ) { (run) throws(OperationalError) in
         let listing = try run.deployment().store.nodes()
+        let disagreements = listing.disagreements
         try run.print([
             "change": .integer(listing.change),
             "nodes": .array(listing.nodes.map { $0.json(at: listing.change) }),
+            "differences": .array(disagreements.map(\.json)),
         ]) {
             if listing.nodes.isEmpty { return "no nodes" }
-            return Table.text(
+            let table = Table.text(
                 head: ["NODE", "NAME", "STATE", "SEEN", "CHANGE", "CLOCK", "LEVEL"],
                 rows: listing.nodes.map { node in
                     [
                         node.id, node.name, node.state(at: listing.change), "\(node.silence) ms ago",
-                        "\(node.applied) of \(listing.change)", "\(node.clockOffset) ms",
-                        "\(node.level)",
+                        node.isStarting ? "–" : "\(node.applied) of \(listing.change)",
+                        "\(node.clockOffset) ms", "\(node.level)",
                     ]
                 })
+            let refusals = listing.nodes.filter { !$0.refusal.isEmpty }.map {
+                "\($0.name) was refused: \($0.refusal)"
+            }
+            return ([table] + disagreements.map(\.text) + refusals).joined(separator: "\n")
+        }
+        return .success
+    }
+
+    static let nodesChange = Command(
+        words: ["nodes", "change"],
+        summary: "let nodes start with another value of a setting that all nodes have in common",
+        options: [
+            .list(
+                "set", placeholder: "NAME=VALUE",
+                meaning: "a setting of `serve` that is the same for the deployment"),
+            .data, .json,
+        ],
+        notes: """
+            Run it first, and then restart the nodes with the new value, one after the other. Until the last
+            one has it, `countersign nodes` shows which node has which value. A start with a value that is
+            neither announced nor that of the live nodes is refused. --replay cannot be changed so, because
+            each of two replay guards would admit a request once: stop all nodes, and start them with the
+            new value. Without live nodes, a start changes a setting by itself.
+
+            """ + Setting.all.filter { $0.scope == .deployment }.map { "  --\($0.name)" }
+            .joined(separator: "\n")
+    ) { (run) throws(OperationalError) in
+        let assignments = run.arguments.values("set")
+        guard !assignments.isEmpty else {
+            throw OperationalError(.usage, message: "expected --set NAME=VALUE")
+        }
+        var next = SharedSettings()
+        for assignment in assignments {
+            let (name, value) = try Setting.sharedValue(assignment)
+            next.values[name] = value
+        }
+        let deployment = try run.deployment()
+        try deployment.announce(next)
+        let waiting = try deployment.store.nodes().nodes.filter { node in
+            node.isLive && next.values.contains { node.settings.values[$0.key] != $0.value }
+        }
+        try run.print([
+            "settings": .object(next.values.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) }),
+            "nodes": .array(waiting.map { .string($0.name) }),
+        ]) {
+            let names = waiting.map(\.name).joined(separator: ", ")
+            return waiting.isEmpty
+                ? "no live node has another value; the next start may have it"
+                : "restart these nodes with the new value, one after the other: \(names)"
         }
         return .success
     }
 }
 
+extension Setting {
+    /// The name and the value of `NAME=VALUE`, in the form in which nodes compare them.
+    fileprivate static func sharedValue(_ assignment: String) throws(OperationalError) -> (String, String) {
+        guard let sign = assignment.firstIndex(of: "=") else {
+            throw OperationalError(.usage, message: "--set `\(assignment)`: expected NAME=VALUE")
+        }
+        let name = String(assignment[..<sign])
+        guard let setting = all.first(where: { $0.name == name }), setting.scope != .node else {
+            throw OperationalError(
+                .usage, message: "--set `\(name)`: expected a setting that all nodes have in common")
+        }
+        guard setting.scope == .deployment else {
+            throw OperationalError(
+                .failed,
+                message: "--\(name) changes only while no node runs: stop all nodes, and start them with the "
+                    + "new value")
+        }
+        guard let value = setting.sharedText(parsing: String(assignment[assignment.index(after: sign)...]))
+        else {
+            throw OperationalError(.usage, message: "--set \(name): expected \(setting.expected)")
+        }
+        return (name, value)
+    }
+}
+
+extension NodeDisagreement {
+    fileprivate var json: JSONValue {
+        [
+            "setting": .string(setting),
+            "values": .array(
+                values.map { ["value": .string($0.value), "nodes": .array($0.nodes.map { .string($0) })] }),
+        ]
+    }
+}
+
 extension Node {
     fileprivate func state(at change: Int64) -> String {
+        guard refusal.isEmpty else { return "refused" }
         guard isLive else { return "lapsed" }
+        if isStarting { return "starting" }
         return applied < change ? "behind" : "live"
     }
 
     fileprivate func json(at change: Int64) -> JSONValue {
         [
             "id": .string(id), "name": .string(name), "state": .string(state(at: change)),
-            "silence_ms": .integer(silence), "lease_ms": .integer(lease), "change": .integer(applied),
+            "silence_ms": .integer(silence), "lease_ms": .integer(lease),
+            "change": isStarting ? .null : .integer(applied),
             "clock_offset_ms": .integer(clockOffset), "replay_guard": .string(replayGuard),
             "level": .integer(level), "next_master_key": .optional(masterKey?.next),
+            "refusal": refusal.isEmpty ? .null : .string(refusal),
         ]
     }
 }

@@ -85,6 +85,7 @@ extension Setting {
             "key": .string(key), "value": .string(value), "meaning": .string(meaning),
             "expected": .string(expected), "default": fallback.isEmpty ? .null : .string(fallback),
             "unit": unit.isEmpty ? .null : .string(unit), "applied_by": .string(effectText),
+            "same_for": .string(scope.rawValue),
         ]
     }
 }

@@ -190,6 +190,15 @@ extension ReplayFile {
         return max(overflow ? .max : sum, table.highestFloor, table.header.horizon)
     }
 
+    /// Refuses what another guard may have admitted until `now`, while it was used in this one's place.
+    package func raiseFloor(at now: Int64) throws(OperationalError) {
+        let floor = floorForSuccessor(now: now).later(by: ReplayClock.tolerance)
+        locks.withAllLocks(repair: table.removeMoved) {
+            table.header.floor = max(table.header.floor, floor)
+        }
+        try table.synchroniseHeader()
+    }
+
     /// The floor, if it lies further ahead of the clock than a restart can put it; nil otherwise.
     package func floorFarAhead(of now: Int64) -> Int64? {
         let header = table.header

@@ -21,8 +21,8 @@ final class Readiness: Sendable {
         case clock
         /// The clock was set, and is not trusted.
         case clockSet = "clock-set"
-        /// Another node has another replay guard.
-        case replayGuards = "replay-guards"
+        /// The lease has lapsed, and other nodes have another value of what all must have in common.
+        case settings
     }
 
     struct Reason: Sendable, Equatable {
@@ -76,14 +76,18 @@ final class Readiness: Sendable {
         return Cause.allCases.compactMap { cause in details[cause].map { Reason(cause: cause, detail: $0) } }
     }
 
-    /// 200 with `{"ready":true,"reasons":[]}`, or 503 with a reason for each cause.
+    /// 200 with `{"ready":true,"reasons":[]}`, or 503 with a reason for each cause. Pending reasons are
+    /// `warnings`, which is absent without any.
     var answer: ServerResponse {
-        let reasons = reasons
-        let body: JSONValue = [
-            "ready": .bool(reasons.isEmpty),
-            "reasons": .array(
-                reasons.map { ["cause": .string($0.cause.rawValue), "detail": .string($0.detail)] }),
+        func list(_ reasons: [Reason]) -> JSONValue {
+            .array(reasons.map { ["cause": .string($0.cause.rawValue), "detail": .string($0.detail)] })
+        }
+        let (reasons, warnings) = (reasons, pendingReasons)
+        var members: [(name: String, value: JSONValue)] = [
+            ("ready", .bool(reasons.isEmpty)), ("reasons", list(reasons)),
         ]
+        if !warnings.isEmpty { members.append(("warnings", list(warnings))) }
+        let body = JSONValue.object(members)
         return ServerResponse(
             status: reasons.isEmpty ? 200 : 503, type: "application/json",
             fields: [ServerResponse.Field("Cache-Control", value: "no-store")],

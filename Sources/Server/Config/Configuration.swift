@@ -102,6 +102,16 @@ public enum LogTarget: Sendable, Equatable {
 }
 
 extension Configuration {
+    /// What all nodes must have in common, apart from the replay guard, which is compared by the server or
+    /// the file that a node reaches, and not by its address.
+    package var sharedSettings: SharedSettings {
+        SharedSettings(
+            Dictionary(
+                uniqueKeysWithValues: Setting.all.filter { $0.scope == .deployment }.map {
+                    ($0.name, $0.sharedText(of: self))
+                }))
+    }
+
     /// The PEM files of the listener's certificate and key; nil without TLS. With ``TLSMode/automatic`` they
     /// may not exist yet.
     var tlsFiles: (certificate: String, key: String)? {

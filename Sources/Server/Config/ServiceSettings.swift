@@ -55,14 +55,14 @@ extension Setting {
             "login-solved", at: \.logins.solved,
             meaning: "guesses at an account's password by strangers that solved a challenge for it"),
         allowance(
-            "login-work", at: \.logins.work,
+            "login-work", at: \.logins.work, scope: .node,
             meaning:
                 "proofs from an address of devices that the account does not know, and as many finishes of "
                 + "registrations that fail"
         ),
         number(
             "login-pending", at: \.logins.pending, in: 16...1_000_000, unit: .count, effect: .onRestart,
-            meaning: "logins begun and not finished, 2 KiB each"),
+            scope: .deployment, meaning: "logins begun and not finished, 2 KiB each"),
         number(
             "login-queue", at: \.logins.queue, in: 1...1_000_000, unit: .count, effect: .onRestart,
             meaning: "callers that wait for their login to be computed"),
@@ -82,12 +82,13 @@ extension Setting {
 
     /// `10/60s`: a burst of 10, and one more every 60 seconds.
     private static func allowance(
-        _ name: String, at path: any WritableKeyPath<Configuration, RateLimit> & Sendable, meaning: String
+        _ name: String, at path: any WritableKeyPath<Configuration, RateLimit> & Sendable,
+        scope: Scope = .deployment, meaning: String
     ) -> Setting {
         Setting(
             name, placeholder: "N/TIME", meaning: "\(meaning): N at once, and one more each TIME",
             expected: "attempts at once (1 to 1000000) and seconds for one more (1 to 86400), such as 10/60s",
-            effect: .onRestart,
+            effect: .onRestart, scope: scope,
             set: { configuration, text in
                 let parts = text.split(separator: "/", omittingEmptySubsequences: false)
                 guard parts.count == 2, parts[1].hasSuffix("s"),
@@ -115,33 +116,33 @@ extension Setting {
     static let idempotency: [Setting] = [
         number(
             "limit-kept-answer", at: \.idempotency.answerBytes, in: 0...(1 << 20), unit: .bytes,
-            effect: .onRestart,
+            effect: .onRestart, scope: .deployment,
             meaning: "bytes of an answer to an Idempotency-Key that are kept for later copies"),
         number(
             "limit-kept-keys", at: \.idempotency.bounds.all.keys, in: 100...1_000_000_000, unit: .count,
-            effect: .onRestart,
+            effect: .onRestart, scope: .deployment,
             meaning:
                 "Idempotency-Keys kept in one day; a tenth for callers of one release without a session, "
                 + "half for all callers without a session"
         ),
         number(
             "limit-kept-few-keys", at: \.idempotency.bounds.fewKeys, in: 0...1_000_000, unit: .count,
-            effect: .onRestart,
+            effect: .onRestart, scope: .deployment,
             meaning:
                 "keys up to which an account, or a network of callers without a session, has a reserve "
                 + "of an eighth"
         ),
         number(
             "limit-kept-bytes", at: \.idempotency.bounds.all.bytes, in: (1 << 20)...(1 << 46), unit: .bytes,
-            effect: .onRestart,
+            effect: .onRestart, scope: .deployment,
             meaning: "bytes of their answers, shared in the same way"),
         number(
             "limit-kept-account-keys", at: \.idempotency.bounds.account.keys, in: 1...1_000_000_000,
-            unit: .count, effect: .onRestart,
+            unit: .count, effect: .onRestart, scope: .deployment,
             meaning: "keys of one account's sessions"),
         number(
             "limit-kept-account-bytes", at: \.idempotency.bounds.account.bytes, in: (64 << 10)...(1 << 46),
-            unit: .bytes, effect: .onRestart,
+            unit: .bytes, effect: .onRestart, scope: .deployment,
             meaning: "bytes of their answers"),
     ]
 }

@@ -13,6 +13,8 @@ package struct Setting: Sendable {
     package var kind: Kind
     /// Whether a reload applies a new value.
     package var effect: Effect
+    /// Whether all nodes must have the same value.
+    package var scope = Scope.node
     /// Sets the value from text; nil if the text is not what `expected` describes.
     let set: @Sendable (inout Configuration, String) -> Void?
     /// The valid values, for the error message about an invalid one.
@@ -58,6 +60,18 @@ extension Setting {
         case onReloadExcept(RestartCondition)
     }
 
+    /// Which gateways over one store must have the same value. Those that a reload applies are of one node:
+    /// a node compares its values as it starts.
+    package enum Scope: String, Sendable {
+        /// Each node may have its own.
+        case node
+        /// All nodes count, remember or name something by it together. `nodes change` lets nodes start with
+        /// another value, one after the other.
+        case deployment
+        /// The same; another value only while no node runs.
+        case stoppedDeployment = "deployment, changed while stopped"
+    }
+
     /// The changes of a setting that need a restart although others of it do not.
     package struct RestartCondition: Sendable {
         /// Follows "a reload; a restart" in the reference: `to switch TLS on or off`.
@@ -67,11 +81,12 @@ extension Setting {
 
     init(
         _ name: String, placeholder value: String, meaning: String, expected: String, kind: Kind = .text([]),
-        effect: Effect, set: @escaping @Sendable (inout Configuration, String) -> Void?,
+        effect: Effect, scope: Scope = .node,
+        set: @escaping @Sendable (inout Configuration, String) -> Void?,
         show: @escaping @Sendable (Configuration) -> JSONValue
     ) {
         self.init(
-            name: name, value: value, meaning: meaning, kind: kind, effect: effect, set: set,
+            name: name, value: value, meaning: meaning, kind: kind, effect: effect, scope: scope, set: set,
             expected: expected, show: show)
     }
 
@@ -87,6 +102,19 @@ extension Setting {
     /// The default value as text. Empty where a setting has no default, or one that depends on the machine;
     /// `meaning` says so, and also which other settings change the default that is here.
     package var fallback: String { Setting.text(of: show(Configuration())) }
+
+    /// What all nodes have in common of the value: of `authority`, the first host, which assertions name. The
+    /// others may be names of one node alone.
+    func sharedText(of configuration: Configuration) -> String {
+        name == "authority" ? configuration.authorities.first ?? "" : Setting.text(of: show(configuration))
+    }
+
+    /// The same of a text; nil if it is invalid.
+    package func sharedText(parsing text: String) -> String? {
+        var configuration = Configuration()
+        guard set(&configuration, text) != nil else { return nil }
+        return sharedText(of: configuration)
+    }
 
     /// What a number counts; empty for none.
     package var unit: String { if case .number(let unit) = kind { unit.rawValue } else { "" } }
@@ -112,13 +140,13 @@ extension Setting {
     /// A whole number within `range`.
     static func number(
         _ name: String, at path: any WritableKeyPath<Configuration, Int> & Sendable,
-        in range: ClosedRange<Int>, unit: Unit, effect: Effect,
+        in range: ClosedRange<Int>, unit: Unit, effect: Effect, scope: Scope = .node,
         meaning: String
     ) -> Setting {
         Setting(
             name, placeholder: "N", meaning: meaning,
             expected: "a whole number from \(range.lowerBound) to \(range.upperBound)",
-            kind: .number(unit), effect: effect,
+            kind: .number(unit), effect: effect, scope: scope,
             set: { configuration, text in
                 guard let number = wholeNumber(text, in: range) else { return nil }
                 configuration[keyPath: path] = number
@@ -185,7 +213,7 @@ extension Setting {
             meaning: "where admitted requests are remembered: `file`, in the data folder, `postgres`, in the "
                 + "store's database, or a Redis server",
             expected: ReplayLocation.forms,
-            kind: .text(["file", "postgres"]), effect: .onRestart,
+            kind: .text(["file", "postgres"]), effect: .onRestart, scope: .stoppedDeployment,
             set: { configuration, text in ReplayLocation(text: text).map { configuration.replay = $0 } },
             show: { .string($0.replay.text) }),
         Setting(
@@ -265,7 +293,7 @@ extension Setting {
             "authority", placeholder: "HOST[:PORT],…",
             meaning: "the hosts it answers for (default: the listen address, and localhost at its port)",
             expected: "HOST or HOST:PORT, several joined by commas",
-            effect: .onRestart,
+            effect: .onRestart, scope: .deployment,
             set: { configuration, text in
                 let hosts = text.split(separator: ",", omittingEmptySubsequences: false).map {
                     $0.lowercased()
@@ -379,7 +407,7 @@ extension Setting {
         Setting(
             "prefix", placeholder: "PATH", meaning: "the path under which the authority's own routes stand",
             expected: "an absolute path of letters, digits, - . _ ~ and /, without a final slash",
-            effect: .onRestart,
+            effect: .onRestart, scope: .deployment,
             set: { configuration, text in isPrefix(text) ? configuration.prefix = text : nil },
             show: { .string($0.prefix) }),
     ]

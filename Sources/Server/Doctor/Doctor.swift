@@ -26,7 +26,7 @@ package struct DoctorFinding: Sendable, Equatable {
     package enum Topic: String, Sendable, CaseIterable {
         case settings, clock, disk, permissions
         case masterKey = "master-key"
-        case store, upstream, certificate, listener, policy, webhooks, pins
+        case store, nodes, upstream, certificate, listener, policy, webhooks, pins
     }
 }
 
@@ -52,6 +52,7 @@ package struct Doctor {
         let deployment = openDeployment()
         if let deployment {
             checkStore(deployment)
+            checkNodes(of: deployment)
             checkPolicies(of: deployment)
             checkWebhooks(of: deployment)
             checkPins(of: deployment)

@@ -13,6 +13,8 @@ import Synchronization
 final class ControlServer: @unchecked Sendable {
     /// What a conversation can do to the server; each may be called on any thread.
     struct Operations: Sendable {
+        /// The message that tells a successor which node it replaces; nil where there are no nodes.
+        var node: String?
         /// All resources that a successor needs, by the names that ``InheritedResources`` knows.
         var offers: @Sendable () throws(OperationalError) -> [(name: String, descriptor: FileDescriptor)]
         /// Leaves new connections to the successor, and answers on open ones with `Connection: close`.
@@ -117,6 +119,7 @@ final class ControlServer: @unchecked Sendable {
             handOver.end()
         }
         do {
+            if let node = operations.node { try connection.send(node) }
             for offer in try operations.offers() { try connection.send(offer.name, with: offer.descriptor) }
             try connection.send("end")
         } catch {

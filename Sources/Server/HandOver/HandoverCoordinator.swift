@@ -11,6 +11,8 @@ import Synchronization
 final class HandoverCoordinator {
     /// Seconds that a server stays after the hand-over at least, so that it can take back.
     private static let leastSeconds: Int64 = 5
+    /// Before the server's id as one of several nodes.
+    static let nodeOffer = "node "
 
     private let handOver: HandoverState
     private let service: Service
@@ -21,6 +23,7 @@ final class HandoverCoordinator {
     private let readiness: Readiness
     private let log: EventLog?
     private let reloader: Reloader
+    private let node: String?
     private var control: ControlServer?
     private var predecessor: ControlConnection?
     private let watch = PredecessorWatch()
@@ -31,9 +34,9 @@ final class HandoverCoordinator {
     init(
         handOver: HandoverState, service: Service, replay: ReplayFile, limits: LoginLimits,
         sessions: SessionDirectory, requests: KeyedRequestStorage, readiness: Readiness, log: EventLog?,
-        reloader: Reloader
+        reloader: Reloader, node: String?
     ) {
-        self.reloader = reloader
+        (self.reloader, self.node) = (reloader, node)
         self.sessions = sessions
         self.requests = requests
         self.handOver = handOver
@@ -112,6 +115,7 @@ final class HandoverCoordinator {
         let (service, replay, limits, sessions, log) = (service, replay, limits, sessions, log)
         let (requests, reloader) = (requests, reloader)
         return ControlServer.Operations(
+            node: node.map { HandoverCoordinator.nodeOffer + $0 },
             offers: { () throws(OperationalError) in
                 try HandoverCoordinator.waitForSessionWrites(sessions)
                 guard let sharing = replay.handover, let limits = limits.sharing else {

@@ -13,6 +13,8 @@ final class InheritedResources {
     var adminListeners: [FileDescriptor] = []
     var replay: ReplayFileHandover?
     var limits: FileDescriptor?
+    /// The id of the other server as one of several nodes.
+    private(set) var node: String?
     /// Whether the other server keeps keyed requests in the log of the data folder.
     private var hasRequestLog = false
     let connection: ControlConnection
@@ -53,6 +55,8 @@ final class InheritedResources {
             case ("replay-table-locks", let descriptor?): replayLocks = descriptor
             case ("login-limits", let descriptor?): limits = descriptor
             case (KeyedRequestStorage.logOffer, _?): hasRequestLog = true
+            case (let text, nil) where text.hasPrefix(HandoverCoordinator.nodeOffer):
+                node = String(text.dropFirst(HandoverCoordinator.nodeOffer.count))
             case ("end", nil):
                 guard let replayLock, let replayLocks, !listeners.isEmpty, limits != nil else {
                     throw OperationalError(

@@ -51,6 +51,8 @@ final class NodeMembership: @unchecked Sendable {
     private let shownFigures = Locked(Figures())
     private let thread = Locked<WorkerThreads?>(nil)
 
+    /// Set before the node enters.
+    var terms = NodeTerms()
     private var followers: Followers?
     private var node: Node
     private var seenGeneration: Int64?
@@ -76,12 +78,39 @@ final class NodeMembership: @unchecked Sendable {
 
     var figures: Figures { shownFigures.with { $0 } }
 
-    /// Enters the node, has it follow everything, and starts the thread. `replayGuard` is the name that only
-    /// nodes with the same replay guard give.
-    func start(_ followers: Followers, replayGuard: String) throws(OperationalError) {
+    /// Drawn at each start of a process.
+    var id: String { node.id }
+
+    /// The ids of this node and of the one that it replaces.
+    var ownIDs: Set<String> { Set([node.id, terms.predecessor].compactMap(\.self)) }
+
+    /// Enters the node before it serves anything, or enters it again; no change waits for it. Throws, and
+    /// lists the refused start, while a live node has another value of what all nodes must have in common.
+    func enter() throws(OperationalError) {
+        (node.settings, node.replayGuard) = (terms.settings, terms.replayGuard())
+        var starting = node
+        starting.applied = .max
+        let record = try terms.record()
+        var renewals = NodeRenewals()
+        while case .refused(let others) = try channel.enter(
+            starting, unless: { terms.conflict(of: starting, with: $0, under: record) })
+        {
+            if let other = renewals.firstRenewed(among: others) {
+                starting.refusal = starting.differences(from: other).map(\.text).joined(separator: "; ")
+                try channel.list(refused: starting)
+                throw OperationalError(.failed, message: NodeTerms.message(starting.refusal))
+            }
+            NodeRenewals.pause()
+        }
+    }
+
+    /// Has the node follow everything, and starts the thread.
+    func start(_ followers: Followers) throws(OperationalError) {
         self.followers = followers
-        node.replayGuard = replayGuard
-        try turn(isHinted: true)
+        (node.settings, node.replayGuard) = (terms.settings, terms.replayGuard())
+        if let conflict = try turn(isHinted: true) {
+            throw OperationalError(.failed, message: NodeTerms.message(conflict))
+        }
         let started = try WorkerThreads(purpose: "to follow other nodes") { [self] in run() }
         thread.with { $0 = started }
     }
@@ -109,7 +138,10 @@ final class NodeMembership: @unchecked Sendable {
             do throws(OperationalError) {
                 let isHinted = try channel.wait(milliseconds: Int(patience), alongside: wake.descriptor)
                 wake.clear()
-                try turn(isHinted: isHinted)
+                if let conflict = try turn(isHinted: isHinted) {
+                    waiting.refuse(waitingUntil: NodeLease.now)
+                    status.didConflict(conflict)
+                }
             } catch {
                 isFollowing = false
                 if policy == .closed { lease.lapse() }
@@ -129,33 +161,55 @@ final class NodeMembership: @unchecked Sendable {
         return waiting.isEmpty ? rest : min(rest, NodeMembership.shortTurn)
     }
 
-    /// Renews the lease if that is due, and looks at the store if there is a reason to.
-    private func turn(isHinted: Bool) throws(OperationalError) {
+    /// Renews the lease if that is due, and looks at the store if there is a reason to. Returns what keeps
+    /// the node from entering again after its lease has lapsed; nil for nothing.
+    private func turn(isHinted: Bool) throws(OperationalError) -> String? {
         let begun = NodeLease.now
         let isDue = begun >= due
-        guard isDue || isHinted || !waiting.isEmpty else { return }
+        guard isDue || isHinted || !waiting.isEmpty else { return nil }
         if !isFollowing {
             try look(isHinted: true)
             isFollowing = true
         }
-        if isDue { try renew() }
+        if isDue, let conflict = try renew() {
+            due = begun + interval
+            return conflict
+        }
         // After the renewal: what was committed before it, and did not wait for this node, is seen now.
         try look(isHinted: isHinted)
-        guard isDue else { return }
+        guard isDue else { return nil }
         due = begun + interval
         // Earlier than the store's end of the lease, so that no difference of the clocks' rates matters.
         lease.renew(until: begun + node.lease - node.lease / 10)
         status.didHear(isClockRight: abs(node.clockOffset) <= NodeMembership.mostClockOffset, of: node)
+        status.didCompare(node, with: try channel.others(of: node))
+        return nil
     }
 
-    private func renew() throws(OperationalError) {
+    /// Once the lease has lapsed, nodes may have started with other values, and the deployment may have used
+    /// another replay guard.
+    private func renew() throws(OperationalError) -> String? {
         node.masterKey = followers?.deployment.nodeMasterKey()
-        let (before, _) = TrustedClock.machine()
-        let stored = try channel.renew(node)
+        node.replayGuard = terms.replayGuard()
+        let (before, asked) = TrustedClock.machine()
+        let stored: Int64
+        if lease.isFresh {
+            stored = try channel.renew(node)
+        } else {
+            let record = try terms.record()
+            switch try channel.enter(node, unless: { terms.conflict(of: node, with: $0, under: record) }) {
+            case .entered(let clock): stored = clock
+            case .refused(let others):
+                return others.flatMap { node.differences(from: $0).map(\.text) }.joined(separator: "; ")
+            }
+            try terms.reclaim()
+        }
         let (after, uptime) = TrustedClock.machine()
-        clock.hear(storeTime: stored, at: uptime)
+        // After a longer wait it is not known when the store read its clock.
+        if uptime - asked <= NodeMembership.mostClockOffset { clock.hear(storeTime: stored, at: uptime) }
         // The store read its clock at some time between these two.
         node.clockOffset = stored < before ? before - stored : min(after - stored, 0)
+        return nil
     }
 
     private func look(isHinted: Bool) throws(OperationalError) {
@@ -179,7 +233,6 @@ final class NodeMembership: @unchecked Sendable {
             try channel.confirm(view.change, of: node)
             node.applied = view.change
         }
-        status.didCount(strangers: view.strangers)
         handOver.hasOtherNodes = view.others > 0
         show(view, isMissed: isNew && !isHinted && waiting.isEmpty)
         waiting.resume(after: view)

@@ -9,7 +9,8 @@ final class NodeStatus {
     private var isSilent = false
     private var isLapsed = false
     private var isClockWrong = false
-    private var hasStrangers = false
+    private var conflict: String?
+    private var differences: String?
 
     init(_ readiness: Readiness, log: EventLog?) {
         self.readiness = readiness
@@ -19,8 +20,10 @@ final class NodeStatus {
     /// The store was heard, and the lease is renewed.
     func didHear(isClockRight: Bool, of node: Node) {
         if isSilent { note("the store is heard again: change \(node.applied)") }
-        (isSilent, isLapsed) = (false, false)
+        if conflict != nil { note("no live node has another value any more") }
+        (isSilent, isLapsed, conflict) = (false, false, nil)
         readiness.clear(.nodes)
+        readiness.clear(.settings)
         if isClockRight {
             if isClockWrong { note("the clock agrees with the store's again") }
             readiness.clear(.clock)
@@ -42,19 +45,28 @@ final class NodeStatus {
         readiness.set(.nodes, detail: "the store is not heard, and requests are refused: \(error.message)")
     }
 
-    /// `strangers` are live nodes with another replay guard: a request that was seen here can be replayed
-    /// there.
-    func didCount(strangers: Int64) {
-        guard strangers > 0 || hasStrangers else { return }
-        if strangers == 0 {
-            readiness.clear(.replayGuards)
-        } else {
-            let detail =
-                "\(strangers) nodes have another replay guard: a request that one has seen, another accepts"
-            if !hasStrangers { note(detail) }
-            readiness.set(.replayGuards, detail: detail)
+    /// The lease has lapsed, and a live node has another value of what all nodes must have in common.
+    func didConflict(_ text: String) {
+        let detail = "requests are refused: \(text)"
+        if conflict != detail { note(detail) }
+        conflict = detail
+        readiness.clear(.nodes)
+        readiness.set(.settings, detail: detail)
+    }
+
+    /// Shows what other live nodes have differently, and refused starts. Neither keeps this node from
+    /// serving.
+    func didCompare(_ node: Node, with others: [Node]) {
+        let found = others.flatMap { other in
+            other.isLive
+                ? node.differences(from: other).map(\.text)
+                : other.refusal.isEmpty ? [] : ["a start of node \(other.name) was refused: \(other.refusal)"]
         }
-        hasStrangers = strangers > 0
+        let text = found.isEmpty ? nil : found.joined(separator: "; ")
+        readiness.setPending(.settings, detail: text)
+        guard text != differences else { return }
+        note(text ?? "all live nodes have the same settings")
+        differences = text
     }
 
     /// Another node has migrated the store, and this build can use the schema.

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignWire
@@ -37,6 +38,7 @@ extension BackedReplayGuard {
         let grant = try await backend.grant(for: epoch, in: look)
         let isNew = grants.grant.map { $0.epoch != epoch } ?? true
         grants.publish(grant, confirmed: look.began)
+        usedServer.with { $0 = epoch.serverID }
         if isNew { clients.prepareAll() }
         try backend.finish(grant, for: clients.all, in: look)
         report("\(look.title) is in use, epoch \(epoch.number)")
@@ -49,16 +51,21 @@ extension BackedReplayGuard {
             let isSuspected = isSuspected
             self.isSuspected = false
             let look = try await backend.look(on: loop, isSuspected: isSuspected)
+            // Other nodes may use another server from now on.
+            usedServer.with { if $0 != look.serverID { $0 = nil } }
             guard let epoch = look.epoch else {
                 try await beginFirst(in: look)
                 continue
             }
             let isOver = EventLoop.nanoseconds() >= end
-            if let loss = try await backend.loss(of: epoch, in: look, known: known) {
+            let isOther = epoch.serverID != look.serverID
+            let loss = try await backend.loss(of: epoch, in: look, known: known)
+            if let loss = loss ?? (isOther ? ReplayLoss(reason: "another server is in use") : nil) {
                 // Marks that were there once are gone; those of another node's epoch may be on their way.
-                if loss.isOfMarks, known?.token != epoch.token, !isOver {
+                if isOther || loss.isOfMarks, known?.token != epoch.token, !isOver {
                     await rest.wait(milliseconds: 50)
                 } else {
+                    if isOther { try requireNoRival(in: look) }
                     try await begin(after: loss, of: epoch, in: look)
                 }
                 continue
@@ -78,15 +85,26 @@ extension BackedReplayGuard {
         return epoch.periods.contain(now + ReplayPeriods.renewal) ? nil : epoch.extended(at: now)
     }
 
+    /// Throws while a live node uses another guard: of two, each would admit a request.
+    private func requireNoRival(in look: Backend.Look) throws(OperationalError) {
+        let own = NodeReplayGuard(kind: kind.rawValue, place: look.serverID)
+        guard let rival = try settings.rival(own, known == nil) else { return }
+        let other = NodeReplayGuard(text: rival.replayGuard)
+        throw OperationalError(
+            .failed,
+            message: other.kind == own.kind
+                ? "--replay: \(look.title) is another server than the one that node \(rival.name) uses; "
+                    + "expected one server for all nodes"
+                : "--replay is `\(own.kind)` here and `\(other.kind)` at node \(rival.name); expected one "
+                    + "replay guard for all nodes")
+    }
+
     private func beginFirst(in look: Backend.Look) async throws(OperationalError) {
-        guard known == nil else {
-            throw OperationalError(
-                .failed, message: "another gateway of this deployment uses another replay guard")
-        }
+        try requireNoRival(in: look)
         try await backend.prepareChange(beginsEpoch: true, in: look)
         let begun = try backend.record.begin(
-            for: look.identity, evicted: look.evicted, need: settings.retention.with { $0 },
-            formerFloor: settings.formerFloor, now: settings.clock.now)
+            for: look.identity, on: look.serverID, evicted: look.evicted,
+            need: settings.retention.with { $0 }, formerFloor: settings.formerFloor, now: settings.clock.now)
         guard let begun else { return }
         try await mark(begun, because: "the guard is \(Backend.kind.title) from now on", in: look)
     }
@@ -97,8 +115,8 @@ extension BackedReplayGuard {
         try await backend.prepareChange(beginsEpoch: true, in: look)
         let now = settings.clock.now
         let next = epoch.next(
-            for: look.identity, evicted: look.evicted, need: settings.retention.with { $0 },
-            now: min(loss.time ?? now, now))
+            for: look.identity, on: look.serverID, evicted: look.evicted,
+            need: settings.retention.with { $0 }, now: min(loss.time ?? now, now))
         guard try backend.record.replace(epoch, by: next) == next else { return }
         try await mark(next, because: loss.reason, in: look)
     }

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignWire
@@ -21,6 +22,8 @@ final class BackedReplayGuard<Backend: SharedReplayBackend>: SharedReplayGuard, 
     /// For pauses that ``wake()`` does not end.
     let rest: LoopAlarm
     let isStopping = Atomic(false)
+    /// The identifier of the server that the last grant was for, until a look finds another one at the address.
+    let usedServer = Locked<String?>(nil)
 
     // Confined to the guard's own loop.
     var isSuspected = false
@@ -29,6 +32,11 @@ final class BackedReplayGuard<Backend: SharedReplayBackend>: SharedReplayGuard, 
     var reported: String?
 
     var kind: SharedReplayKind { Backend.kind }
+
+    var name: NodeReplayGuard {
+        let place = usedServer.with { $0 }
+        return NodeReplayGuard(kind: kind.rawValue, place: place, isAway: place != nil && grants.grant == nil)
+    }
 
     init(_ backend: Backend) throws(OperationalError) {
         (self.backend, settings) = (backend, backend.settings)

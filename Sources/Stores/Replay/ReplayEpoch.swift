@@ -14,6 +14,9 @@ package struct ReplayEpoch: Sendable, Equatable {
     package var token: String
     /// The data set to which the epoch belongs.
     package var identity: ReplayDataSet
+    /// The random identifier of the guard's server, which has it, too: nodes that reach another server have
+    /// another guard. Nil for a guard in the store itself.
+    package var serverID: String?
     /// How many keys its server had dropped to make room when the epoch began.
     package var evicted: Int64
     /// Whole Unix seconds; 0 for no bound.
@@ -36,11 +39,12 @@ package struct ReplayEpoch: Sendable, Equatable {
     static let margin = 2 * clockTolerance + lease
 
     package init(
-        number: Int64, identity: ReplayDataSet, evicted: Int64 = 0, floor: Int64, need: ReplayRetention,
-        random: some RandomSource = SystemRandom()
+        number: Int64, identity: ReplayDataSet, on serverID: String? = nil, evicted: Int64 = 0, floor: Int64,
+        need: ReplayRetention, random: some RandomSource = SystemRandom()
     ) {
         self.number = number
         self.identity = identity
+        self.serverID = serverID
         self.evicted = evicted
         self.floor = floor
         self.need = need
@@ -49,7 +53,8 @@ package struct ReplayEpoch: Sendable, Equatable {
 
     /// The epoch that follows a loss which was found at `now`. A floor never falls.
     package func next(
-        for identity: ReplayDataSet, evicted: Int64 = 0, need: ReplayRetention, now: Int64
+        for identity: ReplayDataSet, on serverID: String? = nil, evicted: Int64 = 0, need: ReplayRetention,
+        now: Int64
     ) -> ReplayEpoch {
         // The largest time that a record holds: sums do not overflow.
         let now = min(max(now, 0), Int64.max / 8)
@@ -58,7 +63,8 @@ package struct ReplayEpoch: Sendable, Equatable {
             at: now, reach: max(self.need.seconds, need.seconds) + ReplayEpoch.margin)
         let raised = ReplayEpoch.floor(at: settled.floored, window: window)
         var next = ReplayEpoch(
-            number: number &+ 1, identity: identity, evicted: evicted, floor: max(floor, raised), need: need)
+            number: number &+ 1, identity: identity, on: serverID, evicted: evicted,
+            floor: max(floor, raised), need: need)
         next.periods = settled.periods
         return next
     }
@@ -137,25 +143,27 @@ package struct ReplayRetention: Sendable, Equatable {
 extension ReplayEpoch {
     package var text: String {
         let numbers = [evicted, floor, need.window, need.lifetime, narrowUntil, narrowRetention]
-        return "1 \(number) \(token) \(identity.server) \(identity.history) "
+        return "1 \(number) \(token) \(serverID ?? ".") \(identity.server) \(identity.history) "
             + (numbers.map(String.init) + periods.fields).joined(separator: " ")
     }
 
     /// Nil for a text of another form: it was altered, or written by a later version.
     package init?(_ text: String) {
         let fields = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        guard fields.count == 13, fields[0] == "1", let number = Int64(fields[1]), number > 0,
-            Hex.decode(fields[2])?.count == 16, ReplayDataSet.isID(fields[3]), ReplayDataSet.isID(fields[4])
+        guard fields.count == 14, fields[0] == "1", let number = Int64(fields[1]), number > 0,
+            Hex.decode(fields[2])?.count == 16, fields[3] == "." || ReplayDataSet.isID(fields[3]),
+            ReplayDataSet.isID(fields[4]), ReplayDataSet.isID(fields[5])
         else { return nil }
-        let numbers = fields[5..<11].compactMap { Int64($0) }
+        let numbers = fields[6..<12].compactMap { Int64($0) }
         // Sums of these do not overflow.
-        guard let periods = ReplayPeriods(Array(fields[11...])), numbers.count == 6,
+        guard let periods = ReplayPeriods(Array(fields[12...])), numbers.count == 6,
             numbers.allSatisfy({ (0...(Int64.max / 4)).contains($0) }),
             numbers[2...3].allSatisfy({ $0 <= ReplayRetention.most }), numbers[5] <= 2 * ReplayRetention.most
         else { return nil }
         self.number = number
         token = fields[2]
-        identity = ReplayDataSet(server: fields[3], history: fields[4])
+        serverID = fields[3] == "." ? nil : fields[3]
+        identity = ReplayDataSet(server: fields[4], history: fields[5])
         (evicted, floor) = (numbers[0], numbers[1])
         need = ReplayRetention(window: numbers[2], lifetime: numbers[3])
         (narrowUntil, narrowRetention) = (numbers[4], numbers[5])

@@ -36,16 +36,17 @@ package struct ReplayEpochRecord: Sendable {
     /// deployment that never served has admitted nothing. Nil if another node has changed the record
     /// meanwhile.
     func begin(
-        for identity: ReplayDataSet, evicted: Int64 = 0, need: ReplayRetention, formerFloor: () -> Int64,
-        now: Int64
+        for identity: ReplayDataSet, on serverID: String? = nil, evicted: Int64 = 0, need: ReplayRetention,
+        formerFloor: () -> Int64, now: Int64
     ) throws(OperationalError) -> ReplayEpoch? {
         let kept = try store.value(of: .replayEpoch)
         let former = try store.value(of: .replayFile)
         var epoch: ReplayEpoch
         if let last = try latest() {
-            epoch = last.next(for: identity, evicted: evicted, need: need, now: now)
+            epoch = last.next(for: identity, on: serverID, evicted: evicted, need: need, now: now)
         } else {
-            epoch = ReplayEpoch(number: 1, identity: identity, evicted: evicted, floor: 0, need: need)
+            epoch = ReplayEpoch(
+                number: 1, identity: identity, on: serverID, evicted: evicted, floor: 0, need: need)
         }
         if former != nil {
             let floor = max(formerFloor(), ReplayEpoch.floor(at: now, window: need.window))

@@ -8,6 +8,8 @@ import CountersignWire
 package protocol SharedReplayGuard: ReplayGuard {
     var kind: SharedReplayKind { get }
     var usage: SharedReplayUsage { get }
+    /// What names the guard to other nodes.
+    var name: NodeReplayGuard { get }
 
     /// Begins to watch the server; returns once it can be used, and throws the reason if it cannot.
     func start() throws(OperationalError)

@@ -11,20 +11,29 @@ package struct SharedReplaySettings: Sendable {
     let retention: Locked<ReplayRetention>
     let refused: TimeIntervals
     let formerFloor: @Sendable () -> Int64
+    let rival: Rival
     let patience: Int
     let clock: any TimeSource
     let note: @Sendable (String) -> Void
+
+    /// A live node that uses another guard than the one given, which must not take the deployment from it. At
+    /// a start, a node counts once it was seen to live.
+    package typealias Rival =
+        @Sendable (_ guarding: NodeReplayGuard, _ isStarting: Bool) throws(OperationalError) -> Node?
 
     /// `secret` is the deployment's own. `formerFloor` tells up to where a replay file may have admitted
     /// signatures, and `refused` which creation times an operator's confirmation of the clock refuses. `note`
     /// gets one line whenever the state changes.
     package init(
         secret: Secret, retention: ReplayRetention, refused: TimeIntervals = TimeIntervals(),
-        formerFloor: @escaping @Sendable () -> Int64 = { 0 }, patience: Int = SharedReplayKind.patience,
+        formerFloor: @escaping @Sendable () -> Int64 = { 0 },
+        rival: @escaping Rival = { (_, _) throws(OperationalError) in nil },
+        patience: Int = SharedReplayKind.patience,
         clock: any TimeSource = SystemTime(), note: @escaping @Sendable (String) -> Void
     ) {
         (self.secret, self.retention, self.refused) = (secret, Locked(retention), refused)
-        (self.formerFloor, self.patience, self.clock, self.note) = (formerFloor, patience, clock, note)
+        (self.formerFloor, self.rival) = (formerFloor, rival)
+        (self.patience, self.clock, self.note) = (patience, clock, note)
     }
 
     /// Entries in Redis, and the epoch that tells of their loss in the durable store. `store` is a connection

@@ -10,8 +10,7 @@ import Testing
 
     private func view(_ change: Int64, confirmed: Int64?) -> NodeView {
         NodeView(
-            change: change, generation: 0, others: confirmed == nil ? 0 : 1, confirmed: confirmed,
-            strangers: 0)
+            change: change, generation: 0, others: confirmed == nil ? 0 : 1, confirmed: confirmed)
     }
 
     /// The outcome of a caller that waits while `body` runs.

@@ -18,17 +18,33 @@ import Waiting
 
     init() throws { server = try SessionServer() }
 
-    private func started(_ policy: OutagePolicy) throws -> NodeMembership {
+    private func membership(_ policy: OutagePolicy) throws -> NodeMembership {
         let membership = try NodeMembership(
             channel, named: "here", lease: NodeLease(), policy: policy,
-            status: NodeStatus(readiness, log: nil), handOver: HandoverState(),
-            clock: TrustedClock())
+            status: NodeStatus(readiness, log: nil), handOver: HandoverState(), clock: TrustedClock())
+        membership.terms.settings = SharedSettings(["prefix": "/a"])
+        membership.terms.replayGuard = { "redis 1f" }
+        return membership
+    }
+
+    private func start(_ membership: NodeMembership) throws {
         try membership.start(
             .init(
                 deployment: server.deployment, keys: server.sessions.live.keys,
-                sessions: server.sessions.live, schema: schema),
-            replayGuard: "file")
+                sessions: server.sessions.live, schema: schema))
+    }
+
+    private func started(_ policy: OutagePolicy) throws -> NodeMembership {
+        let membership = try membership(policy)
+        try start(membership)
         return membership
+    }
+
+    /// A live node that has another prefix, or another replay guard.
+    private func other(prefix: String = "/a", guard name: String = "redis 1f") -> Node {
+        Node(
+            id: "o", name: "there", replayGuard: name, lease: 5_000, applied: 0,
+            settings: SharedSettings(["prefix": prefix]))
     }
 
     /// Until the membership has begun three further calls of that kind.
@@ -158,11 +174,78 @@ import Waiting
         #expect(readiness.reasons.map(\.cause) == (abs(ahead) > 1_000 ? [.clock] : []))
     }
 
-    @Test func tellsOfOtherReplayGuards() throws {
-        channel.script.with { $0.view.strangers = 1 }
+    /// What a node that is wrong does must not keep those that are right from serving.
+    @Test("what others have differently is shown", arguments: [true, false])
+    func showsDifferences(_ isGuard: Bool) throws {
         let membership = try started(.grace(seconds: 5))
         defer { membership.stop() }
-        #expect(readiness.reasons.map(\.cause) == [.replayGuards])
+        let other = isGuard ? other(guard: "redis 2e") : other(prefix: "/b")
+        channel.script.with { $0.others = [other] }
+        blockUntil("the warning") { readiness.pendingReasons.map(\.cause) == [.settings] }
+        let text = isGuard ? "--replay is `redis 1f` here and `redis 2e`" : "--prefix is `/a` here and `/b`"
+        #expect(readiness.pendingReasons.first?.detail == "\(text) at node there")
+        #expect(readiness.reasons.isEmpty && membership.lease.isFresh)
+        channel.script.with { $0.others = [] }
+        blockUntil("the end of the warning") { readiness.pendingReasons.isEmpty }
+    }
+
+    @Test func aStartBesideAnotherValueIsRefusedAndListed() throws {
+        // Silent for ever less time: it renews its lease.
+        channel.script.with { $0.others = [other(prefix: "/b")] }
+        let membership = try membership(.grace(seconds: 5))
+        let message = "--prefix is `/a` here and `/b` at node there; expected the same at all live nodes"
+        do throws(OperationalError) {
+            try membership.enter()
+            Issue.record("it entered")
+        } catch {
+            #expect(error.message.hasPrefix(message), "\(error.message)")
+        }
+        #expect(!channel.calls.contains { $0.hasPrefix("renew") })
+        #expect(channel.calls.last == "refused --prefix is `/a` here and `/b` at node there")
+    }
+
+    /// Its lease ends by itself.
+    @Test func aNodeThatWasKilledKeepsNoStartOut() throws {
+        channel.script.with { ($0.others, $0.isKilled) = ([other(prefix: "/b")], true) }
+        let membership = try membership(.grace(seconds: 5))
+        try membership.enter()
+        #expect(channel.calls.last == "renew \(Int64.max)")
+    }
+
+    @Test("values that a command has announced, and those of the process that is replaced, let a node enter")
+    func permitted() throws {
+        channel.script.with { $0.others = [other(prefix: "/b")] }
+        let announced = try membership(.grace(seconds: 5))
+        announced.terms.record = { () throws(OperationalError) in
+            SharedSettingsRecord(next: SharedSettings(["prefix": "/a"]))
+        }
+        try announced.enter()
+        let successor = try membership(.grace(seconds: 5))
+        successor.terms.predecessor = "o"
+        try successor.enter()
+        // Two guards would each admit a request.
+        channel.script.with { $0.others = [other(guard: "redis 2e")] }
+        announced.terms.record = { () throws(OperationalError) in
+            SharedSettingsRecord(next: SharedSettings(["replay": "redis"]))
+        }
+        #expect(throws: OperationalError.self) { try announced.enter() }
+    }
+
+    /// Others may have started with other values, and have used another replay guard.
+    @Test func aNodeWhoseLeaseHasLapsedEntersLikeAStart() throws {
+        let membership = try membership(.grace(seconds: 1))
+        let reclaims = Locked(0)
+        membership.terms.reclaim = { () throws(OperationalError) in reclaims.with { $0 += 1 } }
+        try start(membership)
+        defer { membership.stop() }
+        channel.script.with { $0.isAway = true }
+        blockUntil("the lease lapses") { !membership.lease.isFresh }
+        channel.script.with { ($0.isAway, $0.others) = (false, [other(prefix: "/b")]) }
+        blockUntil("the node is not ready") { readiness.reasons.map(\.cause) == [.settings] }
+        #expect(!membership.lease.isFresh && reclaims.with { $0 } == 1)
+        channel.script.with { $0.others = [] }
+        blockUntil("the lease is renewed") { membership.lease.isFresh && readiness.reasons.isEmpty }
+        #expect(reclaims.with { $0 } == 2)
     }
 }
 
@@ -185,12 +268,15 @@ private final class ScriptedSchema: SchemaStore {
 /// A store of one node, as a test says it is.
 private final class ScriptedChannel: NodeChannel {
     struct Script {
-        var view = NodeView(change: 0, generation: 0, others: 0, confirmed: nil, strangers: 0)
+        var view = NodeView(change: 0, generation: 0, others: 0, confirmed: nil)
         var isHinted = false
         /// No call returns anything.
         var isAway = false
         /// No look returns anything.
         var isBlind = false
+        var others: [Node] = []
+        /// The others do not renew their leases.
+        var isKilled = false
         /// Milliseconds by which the store's clock is ahead.
         var clock: Int64 = 0
         var calls: [String] = []
@@ -224,6 +310,23 @@ private final class ScriptedChannel: NodeChannel {
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000 + script.with { $0.clock }
     }
+
+    func enter(_ node: Node, unless differs: (Node) -> Bool) throws(OperationalError) -> NodeEntry {
+        if script.with({ $0.isAway }) { try note("enter") }
+        let others = script.with { script in
+            // A second between two attempts.
+            for index in script.others.indices {
+                script.others[index].silence += script.isKilled ? 1_000 : -1
+            }
+            return script.others
+        }
+        let differing = others.filter { $0.isLive && differs($0) }
+        return differing.isEmpty ? .entered(clock: try renew(node)) : .refused(differing)
+    }
+
+    func list(refused node: Node) throws(OperationalError) { try note("refused \(node.refusal)") }
+
+    func others(of node: Node) throws(OperationalError) -> [Node] { script.with { $0.others } }
 
     func confirm(_ change: Int64, of node: Node) throws(OperationalError) { try note("confirm \(change)") }
 

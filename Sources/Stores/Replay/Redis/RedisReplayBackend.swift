@@ -186,9 +186,18 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
         if isSuspected { marked = nil }
         let began = EventLoop.monotonicSeconds()
         let status = try await checkedStatus(of: master.connection)
+        let serverID = try await serverID(on: master.connection)
         return ReplayLook(
-            server: master, title: "Redis at \(master.name)", identity: status.identity,
+            server: master, title: "Redis at \(master.name)", identity: status.identity, serverID: serverID,
             evicted: status.evicted, epoch: try current(), began: began)
+    }
+
+    /// The identifier that the server has, or a new one if it has none: it is another server then, or has
+    /// lost its contents.
+    private func serverID(on connection: RedisConnection) async throws(OperationalError) -> String {
+        let reply = try await connection.result(of: ["GET", keys.server])
+        if let text = reply.text, ReplayDataSet.isID(text) { return text }
+        return Hex.encode(SystemRandom().bytes(16).span)
     }
 
     func loss(
@@ -237,7 +246,8 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
         clocks.forgetJump()
         let connection = look.server.connection
         let replies = try await connection.replies(
-            to: (0..<RedisReplayKeys.tags).map { ["SET", keys.marker($0), epoch.token] })
+            to: (0..<RedisReplayKeys.tags).map { ["SET", keys.marker($0), epoch.token] }
+                + [["SET", keys.server, epoch.serverID ?? ""]])
         for case .error(let message) in replies {
             throw connection.failure("SET: \(RedisServerStatus.quotable(message))")
         }

@@ -35,6 +35,9 @@ package struct RedisReplayKeys: Sendable {
         return ("\(place(tag))\(Hex.encode(bytes.span))", marker(tag))
     }
 
+    /// The name of the server's random identifier.
+    var server: String { "\(prefix):server" }
+
     func marker(_ tag: Int) -> String { "\(place(tag))epoch" }
 
     /// An entry of no request: its name is the first 16 random bytes, in the slot of the last one.

@@ -16,25 +16,51 @@ enum NodeRows {
     private static let most = 1_000
     /// Milliseconds after which a silent node is forgotten.
     private static let forgotten = 600_000
+    /// The number of the lock under which nodes enter.
+    private static let entryLock = 4_850_256
 
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
     private static let change = "session_change.number + generation.number"
 
     static func listing(in database: Database) throws(OperationalError) -> NodeRoster {
         let change = try database.integer("SELECT \(change) FROM session_change, generation") ?? 0
-        let nodes = try database.rows(
+        return NodeRoster(change: change, nodes: try nodes(in: database))
+    }
+
+    static func nodes(in database: Database) throws(OperationalError) -> [Node] {
+        try database.rows(
             """
             SELECT id, name, replay_guard, lease, \(now) - seen, applied, clock_offset, level,
-                master_key
+                master_key, settings, refusal
             FROM node ORDER BY name, id LIMIT \(most)
             """
         ) {
             Node(
                 id: $0.text(0), name: $0.text(1), replayGuard: $0.text(2), lease: $0.integer(3),
                 silence: $0.integer(4), applied: $0.integer(5), clockOffset: $0.integer(6),
-                level: $0.integer(7), masterKey: NodeMasterKey(text: $0.text(8)))
+                level: $0.integer(7), masterKey: NodeMasterKey(text: $0.text(8)),
+                settings: SharedSettings(text: $0.text(9)[...]), refusal: $0.text(10))
         }
-        return NodeRoster(change: change, nodes: nodes)
+    }
+
+    /// Nodes enter one after the other, so that of two with different values the second sees the first.
+    static func enter(
+        _ node: Node, ofLevel level: Int64, in database: Database, unless differs: (Node) -> Bool
+    ) throws(OperationalError) -> NodeEntry {
+        try database.execute("SELECT pg_advisory_lock(\(entryLock))")
+        let others = try nodes(in: database).filter { $0.id != node.id && $0.isLive && differs($0) }
+        let entry: NodeEntry =
+            others.isEmpty
+            ? .entered(clock: try renew(node, ofLevel: level, in: database)) : .refused(others)
+        try database.execute("SELECT pg_advisory_unlock(\(entryLock))")
+        return entry
+    }
+
+    /// In the place of the name's earlier refusals, so that a service that starts it again and again does not
+    /// fill the table.
+    static func list(refused node: Node, ofLevel level: Int64, in database: Database) throws(OperationalError) {
+        try database.run("DELETE FROM node WHERE name = ? AND refusal <> ''", binding: .text(node.name))
+        _ = try renew(node, ofLevel: level, in: database)
     }
 
     /// Returns the server's clock, in Unix milliseconds.
@@ -43,15 +69,17 @@ enum NodeRows {
     ) throws(OperationalError) -> Int64 {
         let seen = try database.integer(
             """
-            INSERT INTO node (id, name, replay_guard, lease, seen, applied, clock_offset, level, master_key)
-            VALUES (?, ?, ?, ?, \(now), ?, ?, ?, ?)
+            INSERT INTO node (id, name, replay_guard, lease, seen, applied, clock_offset, level, master_key,
+                settings, refusal)
+            VALUES (?, ?, ?, ?, \(now), ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, lease = excluded.lease,
                 applied = excluded.applied, clock_offset = excluded.clock_offset,
-                master_key = excluded.master_key
+                master_key = excluded.master_key, replay_guard = excluded.replay_guard,
+                refusal = excluded.refusal
             RETURNING seen
             """, binding: .text(node.id), .text(node.name), .text(node.replayGuard), .integer(node.lease),
             .integer(node.applied), .integer(node.clockOffset), .integer(level),
-            .text(node.masterKey?.text ?? ""))
+            .text(node.masterKey?.text ?? ""), .text(node.settings.text), .text(node.refusal))
         guard let seen else {
             throw OperationalError(.failed, message: "\(database.path): the node's row was not written")
         }
@@ -67,18 +95,16 @@ enum NodeRows {
     static func view(as node: Node, in database: Database) throws(OperationalError) -> NodeView {
         let views = try database.rows(
             """
-            SELECT \(change), generation.number, others.number, others.confirmed, others.strangers,
+            SELECT \(change), generation.number, others.number, others.confirmed,
                 (SELECT number FROM layout)
             FROM session_change, generation, (
-                SELECT count(*) AS number, min(applied) AS confirmed,
-                    count(*) FILTER (WHERE replay_guard <> ?) AS strangers
-                FROM node WHERE id <> ? AND \(now) - seen < lease) AS others
-            """, binding: .text(node.replayGuard), .text(node.id)
+                SELECT count(*) AS number, min(applied) AS confirmed
+                FROM node WHERE id <> ? AND refusal = '' AND \(now) - seen < lease) AS others
+            """, binding: .text(node.id)
         ) {
             NodeView(
                 change: $0.integer(0), generation: $0.integer(1), others: $0.integer(2),
-                confirmed: $0.isNull(3) ? nil : $0.integer(3), strangers: $0.integer(4),
-                level: $0.integer(5))
+                confirmed: $0.isNull(3) ? nil : $0.integer(3), level: $0.integer(4))
         }
         guard let view = views.first else {
             throw OperationalError(
@@ -120,6 +146,25 @@ final class PostgreSQLNodeChannel: NodeChannel {
         return try use { (_, connection) throws(OperationalError) in
             if isNew { return true }
             return try connection.waitForNotification(milliseconds: milliseconds, alongside: descriptor)
+        }
+    }
+
+    func enter(_ node: Node, unless differs: (Node) -> Bool) throws(OperationalError) -> NodeEntry {
+        try use { (database, connection) throws(OperationalError) in
+            connection.runLater("SET synchronous_commit = on")
+            return try NodeRows.enter(node, ofLevel: layout.level, in: database, unless: differs)
+        }
+    }
+
+    func list(refused node: Node) throws(OperationalError) {
+        try use { (database, _) throws(OperationalError) in
+            try NodeRows.list(refused: node, ofLevel: layout.level, in: database)
+        }
+    }
+
+    func others(of node: Node) throws(OperationalError) -> [Node] {
+        try use { (database, _) throws(OperationalError) in
+            try NodeRows.nodes(in: database).filter { $0.id != node.id }
         }
     }
 

@@ -11,8 +11,9 @@ extension PostgreSQLTables {
         INSERT INTO generation VALUES (0);
         """
 
-    /// A node, with its lease, the last change that it follows, the level of its build, and what it says of
-    /// its master key (`NodeMasterKey`).
+    /// A node, with its lease, the last change that it follows, the level of its build, what it says of its
+    /// master key (`NodeMasterKey`), and the settings that it must have in common with the others
+    /// (`SharedSettings`).
     private static let node = """
         CREATE TABLE node (
             id utf8 PRIMARY KEY,
@@ -23,7 +24,9 @@ extension PostgreSQLTables {
             applied bigint NOT NULL,
             clock_offset bigint NOT NULL,
             level bigint NOT NULL DEFAULT 0,
-            master_key utf8 NOT NULL DEFAULT ''
+            master_key utf8 NOT NULL DEFAULT '',
+            settings utf8 NOT NULL DEFAULT '',
+            refusal utf8 NOT NULL DEFAULT ''
         ) WITH (fillfactor = 50);
         """
 

@@ -1,0 +1,59 @@
+import CountersignAuthority
+import CountersignReplay
+import CountersignWire
+import Glibc
+
+/// What a node must have in common with the others, and what it does so that it has.
+struct NodeTerms {
+    var settings = SharedSettings()
+    /// The process that this one replaces on the same data folder; it may have the former values.
+    var predecessor: String?
+    /// The settings as the store has them.
+    var record: () throws(OperationalError) -> SharedSettingsRecord = { SharedSettingsRecord() }
+    /// What names the replay guard to other nodes (``NodeReplayGuard``).
+    var replayGuard: () -> String = { "" }
+    /// Takes the deployment back from another replay guard that was used meanwhile.
+    var reclaim: () throws(OperationalError) -> Void = {}
+
+    /// Whether the live node `other` has a value that keeps `node` from entering.
+    func conflict(of node: Node, with other: Node, under record: SharedSettingsRecord) -> Bool {
+        other.id != predecessor
+            && node.differences(from: other).contains { !record.permits($0) }
+    }
+
+    static func message(_ differences: String) -> String {
+        "\(differences); expected the same at all live nodes (docs/operate/nodes.md, \"Changing a setting of "
+            + "all nodes\")"
+    }
+}
+
+extension Deployment {
+    /// Records the shared settings that a server starts with, and notes those that are new.
+    func adopt(_ configuration: Configuration, log: EventLog?) throws(OperationalError) {
+        let own = configuration.sharedSettings
+        for (name, former) in try adopt(own, beside: store.nodes().nodes).sorted(by: { $0.key < $1.key }) {
+            log?.note(
+                subject: "nodes",
+                message: "--\(name) is `\(own.values[name] ?? "")` now; it was `\(former)` at the last start")
+        }
+    }
+}
+
+extension Configuration {
+    /// The machine's name, for people.
+    static var machine: String {
+        var host = [CChar](repeating: 0, count: 256)
+        gethostname(&host, host.count - 1)
+        return String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// What names the replay guard to other nodes: they share a replay file if it is the same file. A shared
+    /// guard says itself which server it uses, once it is open.
+    var nodeReplayGuard: NodeReplayGuard {
+        if let shared = replay.shared { return NodeReplayGuard(kind: shared.rawValue) }
+        var file = stat()
+        stat("\(data)/replay", &file)
+        return NodeReplayGuard(
+            kind: "file", place: "\(Configuration.machine) \(file.st_dev) \(file.st_ino)")
+    }
+}
