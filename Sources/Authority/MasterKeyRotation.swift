@@ -386,12 +386,7 @@ package struct MasterKeyRotation {
 extension MetaName {
     /// The deployment's own values that are sealed under the master key.
     static let sealed: [MetaName] = [
-        .answerKey, .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey,
-    ]
-
-    /// The others that decide what is accepted.
-    static let decisive: [MetaName] = [
-        .sealSlot, .replayFile, .replayConfirmation, .pinManifests, .rowsAccepted,
+        .answerKey, .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .webhookKeys,
     ]
 
     /// Takes the value apart, hands each sealed part with its binding to `seal`, and puts the results
@@ -406,6 +401,7 @@ extension MetaName {
         case .bearerKey: return seal(value, .bearerKey)
         case .tombstoneKey: return seal(value, AccountTombstoneKey.binding)
         case .assertionKeys: return AssertionSeeds.sealAgain(value, by: seal)
+        case .webhookKeys: return WebhookSeeds.sealAgain(value, by: seal)
         case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch,
             .replayConfirmation, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted,
             .movedTo, .movedFrom, .webhooks, .webhookStages:

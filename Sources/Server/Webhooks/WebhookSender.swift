@@ -111,8 +111,7 @@ final class WebhookSender: Sendable {
                 try store.finishDelivery(delivery.number)
                 return true
             }
-            try settle(
-                delivery, to: endpoint, after: attempt(delivery, to: endpoint, keyNumber: settings.keyNumber))
+            try settle(delivery, to: endpoint, after: attempt(delivery, to: endpoint))
             return true
         } catch {
             report(failure: error.message)
@@ -196,12 +195,10 @@ final class WebhookSender: Sendable {
 
     // MARK: An attempt
 
-    private func attempt(
-        _ delivery: WebhookDelivery, to endpoint: WebhookEndpoint, keyNumber: Int64
-    ) -> Outcome {
+    private func attempt(_ delivery: WebhookDelivery, to endpoint: WebhookEndpoint) -> Outcome {
         do throws(OperationalError) {
             let place = try WebhookAddress(of: endpoint)
-            let keys = try WebhookKeys(deployment, number: keyNumber)
+            let keys = try WebhookKeys(deployment.webhookSeeds())
             let uri = "\(place.origin)\(place.target)"
             let fields = keys.fields(
                 of: delivery.body, event: delivery.event, sentTo: uri, at: SystemTime().now
