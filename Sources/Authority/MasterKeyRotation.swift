@@ -386,7 +386,7 @@ package struct MasterKeyRotation {
 extension MetaName {
     /// The deployment's own values that are sealed under the master key.
     static let sealed: [MetaName] = [
-        .answerKey, .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey,
+        .answerKey, .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .webhookKeys,
     ]
 
     /// The others that decide what is accepted.
@@ -406,6 +406,7 @@ extension MetaName {
         case .bearerKey: return seal(value, .bearerKey)
         case .tombstoneKey: return seal(value, AccountTombstoneKey.binding)
         case .assertionKeys: return AssertionSeeds.sealAgain(value, by: seal)
+        case .webhookKeys: return WebhookSeeds.sealAgain(value, by: seal)
         case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch,
             .sharedSettings, .replayConfirmation, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted,
             .movedTo, .movedFrom, .webhooks, .webhookStages:

@@ -138,8 +138,10 @@ package enum MetaName: String, Sendable, CaseIterable {
     case tombstoneKey = "tombstone-key"
     /// The signed pin manifests, by app.
     case pinManifests = "pin-manifests"
-    /// The endpoints of webhooks, under a MAC.
+    /// The endpoints of webhooks: JSON.
     case webhooks
+    /// The seeds of the Ed25519 keys that sign deliveries, each sealed under the master key.
+    case webhookKeys = "webhook-keys"
     /// Up to when endpoints were told of stages of retirements: whole Unix seconds, in decimal.
     case webhookStages = "webhook-stages"
     /// When the counting of requests began: whole Unix seconds, in decimal.

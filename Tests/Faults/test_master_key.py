@@ -93,7 +93,7 @@ def values(gateway: Gateway) -> list[bytes]:
                                "session": ["sealed_root", "sealed_previous_root", "next_sealed_root"]}.items():
             for column in columns:
                 found += [row[0] for row in database.execute(f"SELECT {column} FROM {table} WHERE length({column}) > 0")]
-        names = "'answer-key','assertion-keys','opaque-keys','registration-key','bearer-key','tombstone-key','master-key-check'"
+        names = "'answer-key','assertion-keys','opaque-keys','registration-key','bearer-key','tombstone-key','webhook-keys','master-key-check'"
         found += [row[0] for row in database.execute(f"SELECT value FROM meta WHERE name IN ({names})")]
     return found + request_log.sealed(gateway.data)
 

@@ -319,17 +319,70 @@ def test_a_writer_to_the_database_adds_no_endpoint(served, receiver, tmp_path):
     hook = served.add(receiver)
     database = sqlite3.connect(served.data / "countersign.db", isolation_level=None)
     value = database.execute("SELECT value FROM meta WHERE name = 'webhooks'").fetchone()[0]
-    # A delivery to an endpoint that nobody added is dropped.
-    database.execute("INSERT INTO webhook_delivery (endpoint, event, created, due, attempts, body) VALUES ('w_evil', 'evt_1', 0, 0, 0, x'7b7d')")
-    until(lambda: served.outbox() == [], "it is dropped")
     database.execute("UPDATE meta SET value = ? WHERE name = 'webhooks'", (value.replace(b"localhost", b"localhosu"),))
-    served.admin("account", "add", "demo", "x")
     done = run("webhook", "list", "--data", served.data)
-    assert done.returncode == 1 and "was altered" in done.err
-    until(lambda: "nothing is delivered: webhooks: the value in the store was altered" in served.log_path.read_text(), "the log says so")
+    assert done.returncode == 1 and "meta webhooks: the row was altered" in done.err
+    until(lambda: "nothing is delivered: " in served.log_path.read_text(), "the log says so")
+    assert "meta webhooks: the row was altered" in served.log_path.read_text()
     database.execute("UPDATE meta SET value = ? WHERE name = 'webhooks'", (value,))
     served.admin("webhook", "test", hook)
     receiver.wait("webhook.test")
+
+
+@pytest.mark.parametrize("endpoint", ["of ours", "w_evil"])
+def test_a_writer_to_the_database_has_no_event_signed(served, receiver, endpoint):
+    hook = served.add(receiver)
+    database = sqlite3.connect(served.data / "countersign.db", isolation_level=None)
+    body = b'{"id":"evt_1","type":"account.removed","time":1,"app":"demo","account":"name:victim"}'
+    database.execute("INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, body) VALUES (?, 'evt_1', 0, 0, 0, 0, ?)",
+                     (hook if endpoint == "of ours" else endpoint, body))
+    until(lambda: served.outbox()[0][2] is not None, "it is given up")
+    assert served.outbox()[0][:2] == ("evt_1", 0) and served.outbox()[0][3] == "the row was altered; it is not signed"
+    # Whoever tries it again has it signed no sooner.
+    served.admin("webhook", "retry", "evt_1")
+    until(lambda: served.outbox()[0][2] is not None, "it is given up again")
+    # The body of a true event is replaced while it waits.
+    receiver.answer = 500
+    served.admin("webhook", "test", hook)
+    until(lambda: receiver.got, "the first attempt")
+    until(lambda: served.outbox()[1][1] == 1, "it is counted")
+    database.execute("UPDATE webhook_delivery SET body = ?, due = 0 WHERE number = 2", (body,))
+    until(lambda: served.outbox()[1][2] is not None, "it is given up")
+    assert {event["type"] for event in receiver.events()} == {"webhook.test"}
+    found = json.loads(run("audit", "verify", "--json", "--data", served.data).out)["rows"]["findings"]
+    assert {finding["table"] for finding in found} == {"webhook_delivery"}
+    # An operator who accepts the rows deletes them.
+    served.stop()
+    served.accept_rows()
+    assert served.outbox() == []
+
+
+def test_an_event_names_no_account_of_an_altered_row(served, receiver, tmp_path):
+    served.add(receiver)
+    Person(served, tmp_path / "eve", "eve").signs_up().logs_in()
+    session = receiver.wait("session.started")["session"]
+    database = sqlite3.connect(served.data / "countersign.db", isolation_level=None)
+    database.execute("UPDATE account SET name = 'victim' WHERE name = 'eve'")
+    served.admin("session", "revoke", session)
+    ended = receiver.wait("session.ended", session=session)
+    assert "account" not in ended, ended
+
+
+def test_a_removed_endpoint_and_a_former_key_stay_removed(served, receiver):
+    """The row of a removed endpoint, or of a key that was replaced, is authentic: what it lacks is its place in the digest."""
+    hook = served.add(receiver)
+    first = served.keys()
+    for name, ours in (("webhooks", ("webhook", "remove", hook)), ("webhook-keys", ("webhook", "key", "--rotate"))):
+        database = sqlite3.connect(served.data / "countersign.db", isolation_level=None)
+        kept, = database.execute("SELECT value, row_tag FROM meta WHERE name = ?", (name,))
+        served.admin(*ours)
+        now, = database.execute("SELECT value, row_tag FROM meta WHERE name = ?", (name,))
+        database.execute("UPDATE meta SET value = ?, row_tag = ? WHERE name = ?", (*kept, name))
+        done = run("webhook", "key", "--data", served.data)
+        assert done.returncode == 1 and "meta: the rows do not add up" in done.err, done.err
+        database.execute("UPDATE meta SET value = ?, row_tag = ? WHERE name = ?", (*now, name))
+        database.close()
+    assert list(served.keys())[0] == list(first)[1] and served.listed()["webhooks"] == []
 
 
 def test_an_erased_person_is_in_no_delivery(served, receiver, tmp_path):

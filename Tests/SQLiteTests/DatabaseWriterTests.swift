@@ -62,6 +62,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
                 ["UPDATE release_rollout SET percent = 6"], victim: "1", planted: "since = 2"),
             "account": account, "known_device": try knownDevice(), "session": session,
             "upload_ticket": uploadTicket, "erased_name": erasedName, "meta": meta,
+            "webhook_delivery": webhookDelivery,
         ]
     }
 
@@ -174,6 +175,30 @@ extension AuthenticatedTable: CustomTestStringConvertible {
         ) { store, _ in try takes(name: "erased", leaving: erased, in: store) == false }
     }
 
+    /// A delivery is signed if its row is authentic. What was deleted or put back is reported and holds back no
+    /// other event: a receiver knows an event that it had by its id.
+    private static var webhookDelivery: Target {
+        Target(
+            changes: [
+                "UPDATE webhook_delivery SET body = x'5b5d' WHERE number = 1",
+                "UPDATE webhook_delivery SET endpoint = 'w_2' WHERE number = 1",
+                "UPDATE webhook_delivery SET event = 'evt_9' WHERE number = 1",
+            ], victim: "number = 1",
+            ours: [
+                "UPDATE webhook_delivery SET account = 65 WHERE number = 1",
+                "DELETE FROM webhook_delivery WHERE number = 1",
+            ], planted: "number = 99"
+        ) { store, attack in
+            var taken: [Int64] = []
+            while let next = try store.takeDelivery(dueAt: 9, leaving: [], for: 60) { taken.append(next.number) }
+            for number in taken { try store.postponeDelivery(number, until: 1, because: "test") }
+            switch attack {
+            case .changed, .deleted: return taken == [2]
+            case .inserted, .reverted: return taken == [1, 2]
+            }
+        }
+    }
+
     /// A missing value would be made anew.
     private static var meta: Target {
         Target(
@@ -225,6 +250,11 @@ extension AuthenticatedTable: CustomTestStringConvertible {
             #expect(try store.claimUploadTicket(id, at: 1_000) == .yes(attempt: 1))
         }
         try store.set(.bearerKey, to: [1, 2])
+        for event in ["evt_1", "evt_2"] {
+            try store.add(
+                WebhookDelivery(
+                    number: 0, endpoint: "w_1", event: event, created: 1, attempts: 0, body: Array("{}".utf8)))
+        }
         try store.write { (database) throws(OperationalError) -> Void in
             try database.run(
                 "INSERT INTO erased_name (app, tombstone) VALUES ('shop', ?)", binding: .blob(Self.erased))

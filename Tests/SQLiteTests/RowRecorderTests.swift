@@ -48,6 +48,24 @@ import Testing
         }
     }
 
+    @Test("every table and every value of `meta` is authenticated, or exempt with a reason")
+    func exemptions() throws {
+        try TaggedStore.make { path, store in
+            try store.prepare()
+            let found = try Database(path: path).rows("SELECT name FROM sqlite_schema WHERE type = 'table'") {
+                $0.text(0)
+            }
+            let tables = Set(found).union(PostgreSQLSchema.expected.keys).subtracting(["functions"])
+            let covered = Set(AuthenticatedTable.all.map(\.name))
+            #expect(tables.subtracting(covered) == Set(AuthenticatedTable.exemptions.keys))
+            #expect(covered.isDisjoint(with: AuthenticatedTable.exemptions.keys))
+        }
+        let names = Set(AuthenticatedTable.meta.names)
+        for name in MetaName.allCases {
+            #expect(names.contains(name.rawValue) == (name.exemption == nil), "\(name)")
+        }
+    }
+
     @Test("the connection has a copy of each of the file's triggers that change data")
     func triggers() throws {
         try TaggedStore.make { path, store in

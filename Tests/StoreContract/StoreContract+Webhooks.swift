@@ -17,7 +17,7 @@ extension StoreContract {
         }
         #expect(try make().deliveryCounts() == WebhookCounts(), "nobody is told")
         let document = """
-            {"key":1,"endpoints":[\
+            {"endpoints":[\
             {"id":"w_1","url":"https://a.example/","app":"\(Self.shop)","events":["session.started","device.added"],\
             "addresses":"public","created":1,"ca":null},\
             {"id":"w_2","url":"https://b.example/","app":null,"events":[],"addresses":"any","created":1,"ca":null},\
@@ -26,7 +26,7 @@ extension StoreContract {
             {"id":"w_4","url":"https://d.example/","app":null,"events":["later.version"],"addresses":"any",\
             "created":1,"ca":null}]}
             """
-        try make().set(.webhooks, to: [UInt8](repeating: 0, count: 32) + Array(document.utf8))
+        try make().set(.webhooks, to: Array(document.utf8))
         try eventsOfSessions(account)
         try attempts()
         try givenUp()

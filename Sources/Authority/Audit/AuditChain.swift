@@ -42,17 +42,6 @@ struct AuditChain: Sendable {
         return head
     }
 
-    /// Of the endpoints of webhooks.
-    func tag(ofWebhooks document: [UInt8]) -> [UInt8] { authenticate(kind: 3, message: document) }
-
-    /// The seed of the webhooks' key of that number.
-    func webhookSeed(number: Int64) -> [UInt8] {
-        let bytes = (0..<8).map {
-            UInt8(truncatingIfNeeded: UInt64(bitPattern: number) >> UInt64(56 - 8 * $0))
-        }
-        return authenticate(kind: 4, message: bytes)
-    }
-
     func isEqual(_ computed: [UInt8], to stored: [UInt8]) -> Bool {
         ConstantTime.equals(computed.span, stored.span) == .equal
     }

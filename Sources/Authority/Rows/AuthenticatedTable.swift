@@ -19,12 +19,14 @@ package struct AuthenticatedTable: Sendable, Equatable {
     package let account: Int?
     /// Columns that are written often and decide nothing.
     package let excluded: [String]
+    /// Whether an authentic row is refused while its group does not add up.
+    package let refusesGroups: Bool
     /// The values of the column `name` whose rows are covered; empty for all rows.
     package let names: [String]
 
     private init(
         _ name: String, columns: String, key: String, label: String? = nil, account: String? = nil,
-        excluding excluded: String = "", names: [String] = []
+        excluding excluded: String = "", refusingGroups refusesGroups: Bool = true, names: [String] = []
     ) {
         func list(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
         let all = list(columns)
@@ -34,6 +36,7 @@ package struct AuthenticatedTable: Sendable, Equatable {
         self.label = list(label ?? key).compactMap { all.firstIndex(of: $0) }
         self.account = account.flatMap { all.firstIndex(of: $0) }
         self.excluded = list(excluded)
+        self.refusesGroups = refusesGroups
         self.names = names
     }
 
@@ -79,15 +82,22 @@ package struct AuthenticatedTable: Sendable, Equatable {
     package static let erasedName = AuthenticatedTable(
         "erased_name", columns: "app tombstone", key: "app tombstone")
 
-    /// The deployment's own values, except those that authenticate themselves and those that decide nothing.
+    /// The outbox of webhooks. An authentic delivery is sent even if another row of its group was deleted or
+    /// put back: the deletion of one event must not hold back others, and receivers ignore a repeated one.
+    package static let webhookDelivery = AuthenticatedTable(
+        "webhook_delivery", columns: "number endpoint event account created body", key: "number",
+        label: "event endpoint", account: "account", excluding: "due attempts given_up failure",
+        refusingGroups: false)
+
+    /// The deployment's own values, except those of ``MetaName/exemption``.
     package static let meta = AuthenticatedTable(
         "meta", columns: "name value", key: "name",
-        names: (MetaName.sealed + MetaName.decisive).map(\.rawValue))
+        names: MetaName.allCases.filter { $0.exemption == nil }.map(\.rawValue))
 
     /// A table's place in this list is its number for stores.
     package static let all = [
         app, appSetting, release, releaseSetting, releaseRollout, account, knownDevice, session, uploadTicket,
-        erasedName, meta,
+        erasedName, meta, webhookDelivery,
     ]
 
     package var number: Int { AuthenticatedTable.all.firstIndex(of: self) ?? -1 }

@@ -120,7 +120,7 @@ package final class RowAuthenticator: Sendable {
 
     /// Whether the rows of that group add up to the table's digest, as far as is known.
     package func accepts(group: Int, of table: AuthenticatedTable) -> Bool {
-        findings.with { !($0.groups[table.number]?.contains(group) ?? false) }
+        !table.refusesGroups || findings.with { !($0.groups[table.number]?.contains(group) ?? false) }
     }
 
     /// Whether all groups of the table add up to its digest, as far as is known.

@@ -203,8 +203,8 @@ package protocol RowAuthenticationStore: Sendable {
     ) throws(OperationalError)
     /// Tags all rows as they are and begins the digests anew; returns the number of rows.
     func tagAllRows() throws(OperationalError) -> Int64
-    /// Deletes the sessions, known devices and upload tickets that do not verify, or belong to one of
-    /// `groups` (by the table's number); returns how many they were.
+    /// Deletes the sessions, known devices, upload tickets and deliveries that do not verify, and those of
+    /// `groups` (by the table's number) where a table refuses them; returns how many they were.
     func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64
     /// Throws if a name or a user id might be free only because a row of an account, or the tombstone of an
     /// erased one, was removed or altered. Reads all of them, and keeps no other connection from writing.
@@ -228,7 +228,8 @@ extension Deployment {
     package func verifyRows() throws(OperationalError) -> RowVerification { try store.verifyRows() }
 
     /// Accepts the rows as they are, after an operator has looked at them: they get new tags. Sessions, known
-    /// devices and upload tickets that do not verify are deleted instead: their users sign in again.
+    /// devices and upload tickets that do not verify are deleted instead: their users sign in again. So are
+    /// deliveries: an event that another program has written is never signed.
     ///
     /// `id` is ``RowVerification/id`` of what the operator has looked at; nothing else is accepted. No server
     /// may run: it would take the rows as they are before the operator has set them right.

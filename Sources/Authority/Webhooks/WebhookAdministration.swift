@@ -3,10 +3,9 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Endpoints and their key, as commands change them. The value in the store is `HMAC ‖ JSON`, under the key
-/// of the audit log: a writer to the database cannot have the server call an address of its choice. The
-/// Ed25519 seed of each key is derived from the same key by the key's number, for this purpose alone; it is
-/// therefore no value of its own to seal, move and rotate.
+/// Endpoints, as commands change them. The value in the store is JSON, and its row is authenticated: a writer
+/// to the database can neither have the server call an address of its choice nor restore an endpoint that was
+/// removed.
 extension Deployment {
     package func webhookSettings() throws(OperationalError) -> WebhookSettings {
         try webhookSettings(from: store.value(of: .webhooks))
@@ -14,21 +13,11 @@ extension Deployment {
 
     private func webhookSettings(from stored: [UInt8]?) throws(OperationalError) -> WebhookSettings {
         guard let stored else { return WebhookSettings() }
-        let document = Array(stored.dropFirst(AuditChain.tagCount))
-        guard let settings = WebhookSettings(unverified: stored),
-            auditChain.isEqual(
-                auditChain.tag(ofWebhooks: document), to: Array(stored.prefix(AuditChain.tagCount)))
-        else {
+        guard let settings = WebhookSettings(document: stored) else {
             throw OperationalError(
-                .failed, message: "webhooks: the value in the store was altered; nothing is delivered")
+                .failed, message: "webhooks: the value in the store cannot be read; nothing is delivered")
         }
         return settings
-    }
-
-    /// The seed of the key of that number.
-    package func webhookSeed(number: Int64) -> Secret {
-        let bytes = auditChain.webhookSeed(number: number)
-        return Secret(copying: bytes.span)
     }
 
     package func add(_ endpoint: WebhookEndpoint) throws(OperationalError) {
@@ -61,16 +50,6 @@ extension Deployment {
         return found
     }
 
-    /// Makes the next key the current one, and returns its number.
-    package func rotateWebhookKey() throws(OperationalError) -> Int64 {
-        var number: Int64 = 0
-        try change(.webhookKeyRotate, of: nil) { (settings) throws(OperationalError) in
-            settings.keyNumber += 1
-            number = settings.keyNumber
-        }
-        return number
-    }
-
     /// Adds an event to the outbox that this endpoint alone is told.
     package func testWebhook(_ endpoint: WebhookEndpoint) throws(OperationalError) -> String {
         let id = WebhookNotice.makeID()
@@ -83,29 +62,25 @@ extension Deployment {
     }
 
     private func change(
-        _ action: AuditAction, of endpoint: WebhookEndpoint?,
+        _ action: AuditAction, of endpoint: WebhookEndpoint,
         by change: (inout WebhookSettings) throws(OperationalError) -> Void
     ) throws(OperationalError) {
         while true {
             let stored = try store.value(of: .webhooks)
             var settings = try webhookSettings(from: stored)
             try change(&settings)
-            let document = settings.document
-            let value = auditChain.tag(ofWebhooks: document) + document
-            let details: [(name: String, value: JSONValue)] =
-                endpoint.map {
-                    [
-                        ("webhook", .string($0.id)), ("host", .string($0.host)),
-                        ("app", .optional($0.app?.description)),
-                        ("addresses", .string($0.reach.rawValue)),
-                    ]
-                } ?? [("key", .integer(settings.keyNumber))]
+            let value = settings.document
+            let details: [(name: String, value: JSONValue)] = [
+                ("webhook", .string(endpoint.id)), ("host", .string(endpoint.host)),
+                ("app", .optional(endpoint.app?.description)),
+                ("addresses", .string(endpoint.reach.rawValue)),
+            ]
             let draft = auditDraft(for: action, on: .deployment, details: details)
             let outcome: ChangeOutcome
             if let stored {
                 outcome = try store.exchange(.webhooks, from: stored, to: value, recording: draft)
             } else {
-                _ = try store.setIfAbsent(.webhooks, to: initialWebhooks)
+                _ = try store.setIfAbsent(.webhooks, to: WebhookSettings().document)
                 continue
             }
             // Another administrator was faster.
@@ -113,10 +88,5 @@ extension Deployment {
             generation.advance()
             return
         }
-    }
-
-    private var initialWebhooks: [UInt8] {
-        let document = WebhookSettings().document
-        return auditChain.tag(ofWebhooks: document) + document
     }
 }

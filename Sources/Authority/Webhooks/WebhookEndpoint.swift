@@ -76,14 +76,12 @@ package struct WebhookEndpoint: Sendable, Equatable {
     }
 }
 
-/// All endpoints, and which key signs what they are told.
+/// All endpoints.
 package struct WebhookSettings: Sendable, Equatable {
     /// The most endpoints of a deployment.
     package static let most = 16
 
     package var endpoints: [WebhookEndpoint] = []
-    /// The number of the key: one more after each rotation.
-    package var keyNumber: Int64 = 1
 
     package init() {}
 
@@ -92,15 +90,11 @@ package struct WebhookSettings: Sendable, Equatable {
         endpoints.filter { $0.wants(notice) }
     }
 
-    /// From the store's bytes, whether or not they are authentic: what a transaction adds to the outbox. Nil
-    /// for anything else.
-    package init?(unverified stored: [UInt8]) {
-        guard stored.count > AuditChain.tagCount,
-            let document = try? JSONReader.read(Array(stored.dropFirst(AuditChain.tagCount))),
-            let elements = document.root["endpoints"]?.elements,
-            let number = document.root["key"].flatMap({ document.integer($0, in: 1...Int.max) })
+    /// From the store's bytes; nil for anything else.
+    package init?(document stored: [UInt8]) {
+        guard let document = try? JSONReader.read(stored),
+            let elements = document.root["endpoints"]?.elements
         else { return nil }
-        keyNumber = Int64(number)
         for element in elements {
             guard let endpoint = WebhookEndpoint(element, in: document) else { return nil }
             endpoints.append(endpoint)
@@ -108,9 +102,7 @@ package struct WebhookSettings: Sendable, Equatable {
     }
 
     var document: [UInt8] {
-        let document: JSONValue = [
-            "key": .integer(keyNumber), "endpoints": .array(endpoints.map(\.json)),
-        ]
+        let document: JSONValue = ["endpoints": .array(endpoints.map(\.json))]
         return document.bytes
     }
 }

@@ -150,10 +150,10 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
-        let number =
+        let seeds =
             run.arguments.has("rotate")
-            ? try deployment.rotateWebhookKey() : try deployment.webhookSettings().keyNumber
-        let keys = try WebhookKeys(deployment, number: number)
+            ? try deployment.rotateWebhookKey() : try deployment.webhookSeeds()
+        let keys = try WebhookKeys(seeds)
         try run.print(keys.json) { "current: \(keys.current.text)\nnext:    \(keys.next.text)" }
         return .success
     }

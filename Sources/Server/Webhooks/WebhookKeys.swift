@@ -10,9 +10,9 @@ package struct WebhookKeys: Sendable {
     package let current: JWK
     package let next: JWK
 
-    package init(_ deployment: Deployment, number: Int64) throws(OperationalError) {
-        guard let signer = Ed25519.Signer(seed: deployment.webhookSeed(number: number)),
-            let following = AnswerKey.publicHalf(of: deployment.webhookSeed(number: number + 1))
+    package init(_ seeds: WebhookSeeds) throws(OperationalError) {
+        guard let signer = Ed25519.Signer(seed: seeds.current),
+            let following = AnswerKey.publicHalf(of: seeds.next)
         else { throw OperationalError(.failed, message: "webhook key: not an Ed25519 seed") }
         self.signer = signer
         current = JWK(publicHalf: signer.publicHalf)

@@ -113,8 +113,7 @@ final class WebhookSender: Sendable {
                 try store.finishDelivery(delivery.number)
                 return true
             }
-            try settle(
-                delivery, to: endpoint, after: attempt(delivery, to: endpoint, keyNumber: settings.keyNumber))
+            try settle(delivery, to: endpoint, after: attempt(delivery, to: endpoint))
             return true
         } catch {
             report(failure: error.message)
@@ -198,12 +197,10 @@ final class WebhookSender: Sendable {
 
     // MARK: An attempt
 
-    private func attempt(
-        _ delivery: WebhookDelivery, to endpoint: WebhookEndpoint, keyNumber: Int64
-    ) -> Outcome {
+    private func attempt(_ delivery: WebhookDelivery, to endpoint: WebhookEndpoint) -> Outcome {
         do throws(OperationalError) {
             let place = try WebhookAddress(of: endpoint)
-            let keys = try WebhookKeys(deployment, number: keyNumber)
+            let keys = try WebhookKeys(deployment.webhookSeeds())
             let uri = "\(place.origin)\(place.target)"
             let fields = keys.fields(
                 of: delivery.body, event: delivery.event, sentTo: uri, at: SystemTime().now

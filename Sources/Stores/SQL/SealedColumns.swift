@@ -22,7 +22,7 @@ struct SealedColumns {
     /// The deployment's own values that are sealed.
     private static let sealedNames = """
         NEW.name IN ('answer-key', 'assertion-keys', 'opaque-keys', 'registration-key', 'bearer-key', \
-        'tombstone-key')
+        'tombstone-key', 'webhook-keys')
         """
 
     private init(_ table: String, columns: String..., of condition: String = "true") {

@@ -9,8 +9,8 @@ extension SQLStore {
     static let mostDeliveries: Int64 = 100_000
 
     /// Adds an event to the outbox for each endpoint that is told of it, in the transaction in which it
-    /// happened. The endpoints are not verified here: a delivery to one that is not authentic is dropped when
-    /// it is due.
+    /// happened. The row's tag is made with it. The endpoints are not verified here: a delivery to one that
+    /// is not authentic is dropped when it is due.
     private static func tell(
         _ notice: WebhookNotice, ofAccount number: Int64?, by settings: WebhookSettings,
         in database: Database
@@ -24,7 +24,7 @@ extension SQLStore {
                 """
                 INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, body)
                 VALUES (?, ?, ?, ?, ?, 0, ?)
-                """, binding: .text(endpoint.id), .text(id), .optional(number), .integer(notice.time),
+                """, binding: .text(endpoint.id), .text(id), .integer(number ?? 0), .integer(notice.time),
                 .integer(notice.time), .blob(body))
         }
     }
@@ -32,7 +32,7 @@ extension SQLStore {
     /// Nil without endpoints.
     private static func webhookSettings(in database: Database) throws(OperationalError) -> WebhookSettings? {
         guard let stored = try value(of: .webhooks, in: database),
-            let settings = WebhookSettings(unverified: stored), !settings.endpoints.isEmpty
+            let settings = WebhookSettings(document: stored), !settings.endpoints.isEmpty
         else { return nil }
         return settings
     }
@@ -55,8 +55,8 @@ extension SQLStore {
         try tell(notice, ofAccount: number, by: settings, in: database)
     }
 
-    /// Tells of a session's beginning or end. The rows are not verified: a session that was altered can be
-    /// ended, too.
+    /// Tells of a session's beginning or end. A session that was altered can be ended, too: the event then
+    /// has the session's id alone, because it must name no account that the row was made to name.
     static func tell(
         _ type: WebhookEventType, of session: SessionID, at time: Int64,
         details: [(name: String, value: JSONValue)] = [], in database: Database
@@ -64,21 +64,20 @@ extension SQLStore {
         guard let settings = try webhookSettings(in: database) else { return }
         let rows = try database.rows(
             """
-            SELECT session.app, account.name, session.release, session.account
-            FROM session LEFT JOIN account ON account.number = session.account WHERE session.id = ?
+            SELECT session.app, account.name, session.release, session.account,
+                \(AuthenticatedTable.session.check), \(AuthenticatedTable.account.check)
+            FROM session JOIN account ON account.number = session.account WHERE session.id = ?
             """, binding: .blob(session.bytes)
-        ) {
-            (
-                app: AppName($0.text(0)),
-                account: $0.isNull(1) ? nil : try? AccountName(checking: $0.blob(1).span),
-                release: $0.isNull(2) ? nil : KeyID($0.text(2)), number: $0.integer(3)
-            )
+        ) { (row) -> (notice: WebhookNotice, account: Int64) in
+            guard row.isAuthentic(4) else { return (WebhookNotice(type, at: time), row.integer(3)) }
+            var notice = WebhookNotice(type, at: time, app: AppName(row.text(0)))
+            notice.release = row.isNull(2) ? nil : KeyID(row.text(2))
+            if row.isAuthentic(5) { notice.account = try? AccountName(checking: row.blob(1).span) }
+            return (notice, row.integer(3))
         }
-        guard let row = rows.first else { return }
-        var notice = WebhookNotice(type, at: time, app: row.app)
-        (notice.account, notice.session, notice.release) = (row.account, session, row.release)
-        notice.details = details
-        try tell(notice, ofAccount: row.number, by: settings, in: database)
+        guard var (notice, account) = rows.first else { return }
+        (notice.session, notice.details) = (session, details)
+        try tell(notice, ofAccount: account, by: settings, in: database)
     }
 }
 
@@ -98,30 +97,50 @@ extension SQLStore {
         }
         guard isDue else { return nil }
         return try write { (database) throws(OperationalError) in
-            let number = try database.rows(select, binding: [.integer(now)] + others) { $0.integer(0) }.first
-            guard let number else { return nil }
-            try database.run(
-                "UPDATE webhook_delivery SET due = ? WHERE number = ?", binding: .integer(now + seconds),
-                .integer(number))
-            return try SQLStore.deliveries(
-                in: database, where: "WHERE number = ?", binding: [.integer(number)]
-            ).first
+            while true {
+                let number = try database.rows(select, binding: [.integer(now)] + others) { $0.integer(0) }
+                    .first
+                guard let number else { return nil }
+                let found = try SQLStore.deliveries(
+                    in: database, where: "WHERE number = ?", binding: [.integer(number)]
+                ).first
+                guard let found, found.isAuthentic else {
+                    try SQLStore.buryAltered(number, at: now, in: database)
+                    continue
+                }
+                try database.run(
+                    "UPDATE webhook_delivery SET due = ? WHERE number = ?", binding: .integer(now + seconds),
+                    .integer(number))
+                return found.delivery
+            }
         }
+    }
+
+    /// Gives up a row that another program has written or altered. It stays in the list, so that an operator
+    /// sees it.
+    private static func buryAltered(
+        _ number: Int64, at now: Int64, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            "UPDATE webhook_delivery SET given_up = ?, failure = ? WHERE number = ?", binding: .integer(now),
+            .text("the row was altered; it is not signed"), .integer(number))
     }
 
     private static func deliveries(
         in database: Database, where condition: String, binding values: [SQLValue]
-    ) throws(OperationalError) -> [WebhookDelivery] {
+    ) throws(OperationalError) -> [(delivery: WebhookDelivery, isAuthentic: Bool)] {
         try database.rows(
             """
-            SELECT number, endpoint, event, created, attempts, body, failure, given_up
+            SELECT number, endpoint, event, created, attempts, body, failure, given_up,
+                \(AuthenticatedTable.webhookDelivery.check)
             FROM webhook_delivery \(condition)
             """, binding: values
         ) {
-            WebhookDelivery(
+            let delivery = WebhookDelivery(
                 number: $0.integer(0), endpoint: $0.text(1), event: $0.text(2), created: $0.integer(3),
                 attempts: $0.integer(4), body: $0.blob(5), failure: $0.isNull(6) ? nil : $0.text(6),
                 givenUp: $0.isNull(7) ? nil : $0.integer(7))
+            return (delivery, $0.isAuthentic(8))
         }
     }
 
@@ -157,8 +176,8 @@ extension SQLStore {
         try write { (database) throws(OperationalError) -> Void in
             try database.run(
                 """
-                INSERT INTO webhook_delivery (endpoint, event, created, due, attempts, body)
-                VALUES (?, ?, ?, ?, 0, ?)
+                INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, body)
+                VALUES (?, ?, 0, ?, ?, 0, ?)
                 """, binding: .text(delivery.endpoint), .text(delivery.event), .integer(delivery.created),
                 .integer(delivery.created), .blob(delivery.body))
         }
@@ -178,11 +197,13 @@ extension SQLStore {
             guard let endpoint else {
                 return try SQLStore.deliveries(
                     in: database, where: "WHERE given_up IS NOT NULL \(order)",
-                    binding: [.integer(Int64(limit))])
+                    binding: [.integer(Int64(limit))]
+                ).map(\.delivery)
             }
             return try SQLStore.deliveries(
                 in: database, where: "WHERE given_up IS NOT NULL AND endpoint = ? \(order)",
-                binding: [.text(endpoint), .integer(Int64(limit))])
+                binding: [.text(endpoint), .integer(Int64(limit))]
+            ).map(\.delivery)
         }
     }
 
@@ -267,13 +288,17 @@ extension SQLStore {
     ) throws(OperationalError) -> [StageChange] {
         let rows = try database.rows(
             """
-            SELECT app, key_id, warn_at, read_only_at, retired_at FROM release
+            SELECT app, key_id, warn_at, read_only_at, retired_at, \(AuthenticatedTable.release.check)
+            FROM release
             WHERE (warn_at > ?1 AND warn_at <= ?2) OR (read_only_at > ?1 AND read_only_at <= ?2)
                 OR (retired_at > ?1 AND retired_at <= ?2)
             """, binding: .integer(last), .integer(now)
         ) { row in
             let times = (2...4).map { row.isNull($0) ? nil : row.integer($0) }
-            return (app: AppName(row.text(0)), release: KeyID(row.text(1)), times: times)
+            return (
+                app: AppName(row.text(0)), release: row.isAuthentic(5) ? KeyID(row.text(1)) : nil,
+                times: times
+            )
         }
         var found: [StageChange] = []
         for row in rows {

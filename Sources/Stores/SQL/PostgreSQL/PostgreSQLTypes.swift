@@ -14,7 +14,7 @@ enum PostgreSQLTypes {
         "reset_hash", "pseudonym", "id", "signing_key", "agreement_key", "sealed_root",
         "sealed_previous_root", "session.attempts", "next_sealed_root", "next_ephemeral", "next_attempts",
         "token_hash", "previous_token_hash", "login_token_hash", "previous_login_token_hash",
-        "refresh_digest", "upload_ticket.session", "target", "sha256", "tombstone", "value",
+        "refresh_digest", "upload_ticket.session", "target", "sha256", "tombstone", "value", "body",
     ]
 
     static func isInteger(_ table: AuthenticatedTable, column place: Int) -> Bool {

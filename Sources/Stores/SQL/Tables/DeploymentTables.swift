@@ -29,15 +29,16 @@ extension SchemaDialect {
             PRIMARY KEY (day, app, key_id, scheme, outcome)
         )\(rowsByKey);
 
-        -- Events for endpoints of webhooks, until they are delivered. A row counts to an account so that an
-        -- erasure finds it.
+        -- Events for endpoints of webhooks, until they are delivered. A row has the number of its account, so
+        -- that an erasure finds it, or zero.
         CREATE TABLE webhook_delivery (
             number \(lastingIdentity),
             endpoint \(text) NOT NULL, event \(text) NOT NULL,
-            account \(integer),
+            account \(integer) NOT NULL,
             created \(integer) NOT NULL, due \(integer) NOT NULL, attempts \(integer) NOT NULL,
             given_up \(integer), failure \(text),
-            body \(bytes) NOT NULL
+            body \(bytes) NOT NULL,
+            row_tag \(bytes)
         )\(rows);
         CREATE INDEX webhook_delivery_due ON webhook_delivery (due) WHERE given_up IS NULL;
         CREATE INDEX webhook_delivery_given_up ON webhook_delivery (given_up) WHERE given_up IS NOT NULL;
