@@ -52,8 +52,8 @@ extension MetaName {
         case .masterKeyCheck, .masterKeyNextCheck:
             "It is sealed under the master key, and contains the key by which rows are verified."
         case .auditHead: "It has a MAC, and the sealed summary of all digests has its number."
-        case .sealSlot, .replayFile, .replayEpoch, .replayConfirmation, .answerKey, .assertionKeys,
-            .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .pinManifests, .webhooks, .webhookKeys,
+        case .sealSlot, .replayFile, .replayEpoch, .replayConfirmation, .sharedSettings, .answerKey,
+            .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .pinManifests, .webhooks, .webhookKeys,
             .webhookStages, .meterBegan, .writeCheck, .rowsAccepted, .movedTo, .movedFrom:
             nil
         }
