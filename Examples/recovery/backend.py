@@ -239,7 +239,7 @@ class Backend:
                 print(f"a reset code was not mailed: {error}", file=sys.stderr)
 
     def mail_reset(self, account: str) -> None:
-        # The pause comes first: another code would replace the one that was just mailed.
+        # Against a full mailbox. Countersign has bounds of its own for a day, and no code replaces another.
         if not self.memory.may_be_mailed(account):
             return
         if code := self.authority.reset_code(account):

@@ -59,13 +59,25 @@ import Testing
         #expect(throws: OperationalError.self) { try deployment.eraseAccount(row.name, of: app, at: 8) }
         #expect(throws: OperationalError.self) { try deployment.unlockAccount(row.name, of: app, at: 8) }
         _ = try deployment.addAccount(name, of: other, password: nil, userID: 42, at: 8)
-        _ = try deployment.addAccount(
-            AccountName(normalizing: "bob"), of: app, password: nil, userID: 42, at: 8)
+        // The backend knows the erased account by its user id, which no other account of the app gets.
+        let bob = try AccountName(normalizing: "bob")
+        let refused = #expect(throws: OperationalError.self) {
+            try deployment.addAccount(bob, of: app, password: nil, userID: 42, at: 8)
+        }
+        #expect(refused?.message.contains("has, or had, the user id 42") == true)
+        _ = try deployment.addAccount(bob, of: app, password: nil, userID: 43, at: 8)
+        #expect(throws: OperationalError.self) { try deployment.setUserID(42, of: bob, in: app, at: 8) }
+        _ = try deployment.setUserID(44, of: bob, in: app, at: 8)
         #expect(try deployment.verifyAudit().findings == [])
-        #expect(try deployment.tombstone(of: name, in: app) != deployment.tombstone(of: name, in: other))
+        func tombstones(_ app: AppName, _ deployment: Deployment) throws -> AccountTombstones {
+            try deployment.tombstones(of: name, userID: 42, in: app)
+        }
+        let own = try tombstones(app, deployment)
+        #expect(try own.name != tombstones(other, deployment).name && own.name != own.userID)
+        #expect(try own.userID != tombstones(other, deployment).userID)
         // The tombstone needs the key: the same name has another one elsewhere.
         let elsewhere = TemporaryFolder()
         let second = try AuthorityTests.deployment(elsewhere.data)
-        #expect(try second.tombstone(of: name, in: app) != deployment.tombstone(of: name, in: app))
+        #expect(try tombstones(app, second).name != own.name && tombstones(app, second).userID != own.userID)
     }
 }

@@ -27,7 +27,7 @@ import Testing
         _ = try deployment.addApp(app, settings: [], requiring: .signed, at: 5)
         for name in names {
             let account = AccountDraft(
-                app: app, name: try AccountName(normalizing: name), created: 7, tombstone: nil)
+                app: app, name: try AccountName(normalizing: name), created: 7, tombstones: nil)
             let recorded = deployment.auditDraft(for: .accountAdd, on: .account(account.name, of: app))
             _ = try deployment.store.insert(account, recording: recorded)
         }

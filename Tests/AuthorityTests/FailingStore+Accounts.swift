@@ -75,10 +75,9 @@ extension FailingStore {
         try base.uploadTickets(of: account)
     }
     func erase(
-        _ number: Int64, named name: AccountName, leaving tombstone: AccountTombstone, at now: Int64,
-        recording draft: AuditDraft
+        _ account: Account, leaving tombstones: AccountTombstones, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountChangeOutcome {
-        try base.erase(number, named: name, leaving: tombstone, at: now, recording: draft)
+        try base.erase(account, leaving: tombstones, at: now, recording: draft)
     }
     func hasTombstones() throws(OperationalError) -> Bool { try base.hasTombstones() }
     func hasTombstone(_ tombstone: AccountTombstone, of app: AppName) throws(OperationalError) -> Bool {

@@ -16,20 +16,20 @@ extension FailingStore {
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict {
         try base.redeem(attempt, recording: draft)
     }
-    func forgetAccountCodes(expiredBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int {
-        try base.forgetAccountCodes(expiredBefore: time, limit: limit)
+    func forgetAccountCodes(madeBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int {
+        try base.forgetAccountCodes(madeBefore: time, limit: limit)
     }
-    func verification(of account: Int64) throws(OperationalError) -> StoredVerification? {
+    func verification(of account: Int64) throws(OperationalError) -> Int64? {
         try base.verification(of: account)
     }
     func verifications(
         of app: AppName, numbered range: ClosedRange<Int64>
-    ) throws(OperationalError) -> [Int64: StoredVerification] {
+    ) throws(OperationalError) -> [Int64: Int64] {
         try base.verifications(of: app, numbered: range)
     }
     func set(
-        _ verification: StoredVerification?, of account: Int64, recording draft: AuditDraft
+        verification: Int64?, of account: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
-        try base.set(verification, of: account, recording: draft)
+        try base.set(verification: verification, of: account, recording: draft)
     }
 }

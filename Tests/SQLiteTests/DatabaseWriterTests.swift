@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 import Foundation
 import StoreContract
@@ -62,7 +63,8 @@ extension AuthenticatedTable: CustomTestStringConvertible {
                 ["UPDATE release_rollout SET percent = 6"], victim: "1", planted: "since = 2"),
             "account": account, "known_device": try knownDevice(), "session": session,
             "upload_ticket": uploadTicket, "erased_name": erasedName, "meta": meta,
-            "webhook_delivery": webhookDelivery,
+            "webhook_delivery": webhookDelivery, "account_code": accountCode,
+            "account_verification": accountVerification,
         ]
     }
 
@@ -190,11 +192,57 @@ extension AuthenticatedTable: CustomTestStringConvertible {
             ], planted: "number = 99"
         ) { store, attack in
             var taken: [Int64] = []
-            while let next = try store.takeDelivery(dueAt: 9, leaving: [], for: 60) { taken.append(next.number) }
+            while let next = try store.takeDelivery(dueAt: 9, leaving: [], for: 60) {
+                taken.append(next.number)
+            }
             for number in taken { try store.postponeDelivery(number, until: 1, because: "test") }
             switch attack {
             case .changed, .deleted: return taken == [2]
             case .inserted, .reverted: return taken == [1, 2]
+            }
+        }
+    }
+
+    private static let codeKey = AccountCodeKey(
+        derivedFrom: Secret(copying: [UInt8](repeating: 1, count: 32).span))
+
+    /// Whether one of the codes of account 1 is accepted; an error is no.
+    private static func accepts(_ digits: String, in store: SQLStore) throws -> Bool {
+        let attempt = AccountCodeAttempt(
+            try #require(AccountCode(typed: digits)), for: .verify, of: 1, under: codeKey, at: 5)
+        return (try? store.redeem(attempt) { _ in nil }) == .right
+    }
+
+    private static var accountCode: Target {
+        let first = "digest = (SELECT min(digest) FROM account_code)"
+        return Target(
+            changes: [
+                "UPDATE account_code SET expires = 99, tries = 4", "UPDATE account_code SET tries = 9",
+                "UPDATE account_code SET digest = zeroblob(32)", "UPDATE account_code SET made = 0",
+            ], victim: first,
+            ours: ["UPDATE account_code SET tries = 1", "DELETE FROM account_code WHERE \(first)"],
+            planted: "id = zeroblob(8), digest = zeroblob(32)", immediate: [.changed, .reverted, .deleted]
+        ) { store, attack in
+            // A row that was added is passed over. The others of the account stay good.
+            guard attack != .inserted else { return try store.accountCodes(of: 1).count == 2 }
+            return try ["11111111", "22222222"].allSatisfy { try !accepts($0, in: store) }
+        }
+    }
+
+    private static var accountVerification: Target {
+        Target(
+            changes: [
+                "UPDATE account_verification SET verified = 9",
+                "UPDATE account_verification SET account = 65",
+            ], victim: "account = 1",
+            ours: ["UPDATE account_verification SET verified = 9", "DELETE FROM account_verification"],
+            planted: "account = 2", immediate: Set(Attack.allCases)
+        ) { store, attack in
+            switch attack {
+            case .inserted: try store.verification(of: 2) == nil
+            case .changed: try store.verification(of: 1) == nil && store.verification(of: 65) == nil
+            case .deleted, .reverted:
+                fails { try store.verifyGroup(ofAccount: 1, in: [.accountVerification]) }
             }
         }
     }
@@ -219,7 +267,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
     /// Whether the name can be taken; an error is no.
     private static func takes(name: String, leaving tombstone: [UInt8], in store: SQLStore) throws -> Bool {
         var draft = try StoreContract(store).accountDraft(name)
-        draft.tombstone = AccountTombstone(tombstone)
+        draft.tombstones = AccountTombstones(name: AccountTombstone(tombstone), userID: nil)
         guard case .yes? = try? store.insert(draft, recording: .counting) else { return false }
         return true
     }
@@ -250,10 +298,17 @@ extension AuthenticatedTable: CustomTestStringConvertible {
             #expect(try store.claimUploadTicket(id, at: 1_000) == .yes(attempt: 1))
         }
         try store.set(.bearerKey, to: [1, 2])
+        for digits in ["11111111", "22222222"] {
+            let code = Self.codeKey.stored(
+                try #require(AccountCode(typed: digits)), for: .verify, of: 1, made: 1, until: 9)
+            #expect(try store.add(code, of: 1, at: 1, recording: .counting) == .yes)
+        }
+        #expect(try store.set(verification: 3, of: 1, recording: .counting) == .yes)
         for event in ["evt_1", "evt_2"] {
             try store.add(
                 WebhookDelivery(
-                    number: 0, endpoint: "w_1", event: event, created: 1, attempts: 0, body: Array("{}".utf8)))
+                    number: 0, endpoint: "w_1", event: event, created: 1, attempts: 0,
+                    body: Array("{}".utf8)))
         }
         try store.write { (database) throws(OperationalError) -> Void in
             try database.run(

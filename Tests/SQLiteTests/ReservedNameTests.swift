@@ -10,7 +10,7 @@ import Testing
 @Suite struct ReservedNameTests {
     private func takes(_ name: String, in store: SQLStore) throws -> Bool {
         var draft = try StoreContract(store).accountDraft(name)
-        draft.tombstone = AccountTombstone([9])
+        draft.tombstones = AccountTombstones(name: AccountTombstone([9]), userID: nil)
         guard case .yes = try store.insert(draft, recording: .counting) else { return false }
         return true
     }
@@ -32,7 +32,7 @@ import Testing
             #expect(try database.run(sql) == 1)
             let name = sql.contains("bob") ? "new" : "ada"
             #expect(throws: OperationalError.self) { try takes(name, in: store) }
-            let change = AccountChange.setUserID(77)
+            let change = AccountChange.setUserID(77, tombstone: nil)
             #expect(throws: OperationalError.self) {
                 try store.change(3, if: .anything, applying: change, at: 9, recording: .counting)
             }

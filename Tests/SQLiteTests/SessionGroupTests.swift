@@ -19,7 +19,8 @@ import Testing
 
     static let attacks = [
         Attack(table: .account) { store in
-            let reset = AccountChange.setReset(StoredReset(codeHash: [1], until: 9))
+            let code = StoredReset(codeHash: [UInt8](repeating: 1, count: 32), made: 1, until: 9)
+            let reset = AccountChange.addReset(code)
             _ = try store.change(1, if: .anything, applying: reset, at: 9, recording: .counting)
         },
         Attack(table: .session) { store in

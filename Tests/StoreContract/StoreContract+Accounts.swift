@@ -13,7 +13,7 @@ extension StoreContract {
     {
         var draft = AccountDraft(
             app: try #require(AppName(app)), name: try AccountName(normalizing: name), userID: userID,
-            created: 100, tombstone: nil)
+            created: 100, tombstones: nil)
         draft.registration = StoredRegistration(
             credential: [UInt8](repeating: 7, count: StoredRegistration.credentialCount),
             sealedRecord: [1, 0, 255])
@@ -143,11 +143,11 @@ extension StoreContract {
         account = try #require(try make().account(bob.number))
         #expect(account.legacy == nil && account.registration == registration && account.userID == nil)
 
-        #expect(try change(.setUserID(7)) == .taken, "ada's")
-        #expect(try change(.setUserID(22)) == .yes(ended: []))
-        #expect(try change(.setUserID(nil)) == .yes(ended: []))
+        #expect(try change(.setUserID(7, tombstone: nil)) == .taken, "ada's")
+        #expect(try change(.setUserID(22, tombstone: nil)) == .yes(ended: []))
+        #expect(try change(.setUserID(nil, tombstone: nil)) == .yes(ended: []))
         #expect(try make().account(bob.number)?.userID == nil)
-        #expect(try change(.setUserID(22)) == .yes(ended: []))
+        #expect(try change(.setUserID(22, tombstone: nil)) == .yes(ended: []))
 
         #expect(try change(.remove) == .yes(ended: []))
         account = try #require(try make().account(bob.number))
@@ -160,7 +160,9 @@ extension StoreContract {
     }
 
     private func resets(of ada: Account) throws {
-        let reset = StoredReset(codeHash: [UInt8](repeating: 6, count: 32), until: 1_000)
+        func reset(_ byte: UInt8, made: Int64 = 1, until: Int64 = 1_000) -> StoredReset {
+            StoredReset(codeHash: [UInt8](repeating: byte, count: 32), made: made, until: until)
+        }
         let registration = StoredRegistration(
             credential: [UInt8](repeating: 9, count: 16), sealedRecord: [1, 7])
         func use(_ hash: [UInt8], at now: Int64) throws -> AccountChangeOutcome {
@@ -169,19 +171,37 @@ extension StoreContract {
                 at: now,
                 recording: .counting)
         }
-        #expect(try use(reset.codeHash, at: 1) == .missing, "there is none")
-        for stored in [reset, nil, reset] {
-            let set = AccountChange.setReset(stored)
-            #expect(
-                try make().change(ada.number, if: .anything, applying: set, at: 1, recording: .counting)
-                    == .yes(ended: []))
-            #expect(try make().account(ada.number)?.reset == stored)
+        func apply(_ change: AccountChange, at now: Int64) throws -> AccountChangeOutcome {
+            try make().change(ada.number, if: .anything, applying: change, at: now, recording: .counting)
         }
+        func add(_ reset: StoredReset) throws -> AccountChangeOutcome {
+            try apply(.addReset(reset), at: reset.made)
+        }
+        #expect(try use(reset(6).codeHash, at: 1) == .missing, "there is none")
+        // Five live side by side; a sixth takes no other's place.
+        let five = (1...5 as ClosedRange<UInt8>).map { reset($0, until: 1_000 + Int64($0)) }
+        for each in five { #expect(try add(each) == .yes(ended: [])) }
+        #expect(try add(reset(6)) == .refused(.full(until: 1_001)))
+        #expect(try make().account(ada.number)?.resets == five)
         #expect(try use([6], at: 999) == .missing)
-        #expect(try use(reset.codeHash, at: 1_000) == .missing, "run out")
-        #expect(try use(reset.codeHash, at: 999) == .yes(ended: []))
-        #expect(try use(reset.codeHash, at: 999) == .missing, "once")
+        #expect(try use(reset(6).codeHash, at: 999) == .missing)
+        #expect(try use(five[0].codeHash, at: 1_001) == .missing, "run out")
+        #expect(try use(five[2].codeHash, at: 999) == .yes(ended: []))
+        #expect(try use(five[2].codeHash, at: 999) == .missing, "once")
+        #expect(try use(five[3].codeHash, at: 999) == .missing, "with it, the others are used up")
         let after = try #require(try make().account(ada.number))
-        #expect(after.registration == registration && after.reset == nil)
+        #expect(after.registration == registration && after.resets.isEmpty)
+        // After five in a day there is one an hour.
+        for each in five { #expect(try add(each) == .yes(ended: [])) }
+        #expect(try add(reset(6, made: 2_000, until: 2_100)) == .refused(.early(until: 3_601)))
+        #expect(try add(reset(6, made: 3_601, until: 3_700)) == .yes(ended: []))
+        #expect(try add(reset(7, made: 3_701, until: 3_800)) == .refused(.early(until: 7_201)))
+        #expect(try make().account(ada.number)?.resets.count == 5, "those that count for nothing are gone")
+        // One in place of all others is made at any time.
+        let last = reset(8, made: 3_702, until: 9_000)
+        #expect(try apply(.replaceResets(last), at: 3_702) == .yes(ended: []))
+        #expect(try make().account(ada.number)?.resets == [last])
+        #expect(try use(reset(6).codeHash, at: 3_650) == .missing, "withdrawn")
+        #expect(try use(last.codeHash, at: 8_999) == .yes(ended: []))
     }
 }

@@ -149,7 +149,7 @@ extension StoreContract {
         #expect(try open(Self.session(11, of: locked), proving: credential) == .accountChanged)
         let bare = try make().insert(
             AccountDraft(
-                app: account.app, name: AccountName(normalizing: "bare"), created: 1, tombstone: nil),
+                app: account.app, name: AccountName(normalizing: "bare"), created: 1, tombstones: nil),
             recording: .counting)
         guard case .yes(let nothing) = bare else { throw OperationalError(.failed, message: "not added") }
         #expect(

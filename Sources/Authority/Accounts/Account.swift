@@ -24,8 +24,9 @@ package struct Account: Sendable, Equatable {
     package var registration: StoredRegistration?
     /// The credential of the account's rung of the login ladder. An account with a `registration` has none.
     package var legacy: LegacyCredential?
-    /// The hash of a one-time code that replaces a forgotten password, and its expiry.
-    package var reset: StoredReset?
+    /// The one-time codes that replace a forgotten password, in the order in which they were made; also
+    /// those that have expired and count for ``CodePace``.
+    package var resets: [StoredReset] = []
     /// How the audit log names the account; nil once the account was erased.
     package var pseudonym: AccountPseudonym?
     /// Whether the account was erased: its data are gone, and its name is a placeholder.
@@ -64,15 +65,53 @@ package struct StoredRegistration: Sendable, Equatable {
     }
 }
 
+/// A one-time code that replaces a forgotten password, as a store keeps it.
 package struct StoredReset: Sendable, Equatable {
+    private static let hashCount = 32
+    private static let count = hashCount + 16
+
     /// SHA-256 of the code.
     package var codeHash: [UInt8]
+    /// Whole Unix seconds.
+    package var made: Int64
     /// Whole Unix seconds from which the code is refused.
     package var until: Int64
 
-    package init(codeHash: [UInt8], until: Int64) {
-        self.codeHash = codeHash
-        self.until = until
+    package init(codeHash: [UInt8], made: Int64, until: Int64) {
+        (self.codeHash, self.made, self.until) = (codeHash, made, until)
+    }
+
+    fileprivate func entry(at now: Int64) -> CodePace.Entry {
+        CodePace.Entry(made: made, end: now < until ? until : nil)
+    }
+
+    /// `hash ‖ made (8 bytes) ‖ until (8 bytes)` of each.
+    package static func encode(_ resets: [StoredReset]) -> [UInt8] {
+        resets.flatMap { $0.codeHash + $0.made.bigEndianBytes + $0.until.bigEndianBytes }
+    }
+
+    /// Nil if it is not what ``encode(_:)`` writes.
+    package static func decode(_ bytes: [UInt8]) -> [StoredReset]? {
+        guard bytes.count.isMultiple(of: count) else { return nil }
+        return stride(from: 0, to: bytes.count, by: count).map { start in
+            let numbers = start + hashCount
+            return StoredReset(
+                codeHash: Array(bytes[start..<numbers]),
+                made: Int64(bigEndianBytes: bytes[numbers..<numbers + 8]),
+                until: Int64(bigEndianBytes: bytes[numbers + 8..<start + count]))
+        }
+    }
+}
+
+extension Account {
+    /// The codes after another one was made, or why none is made now. Those that count for nothing any more
+    /// go.
+    package func resets(adding reset: StoredReset, at now: Int64) -> Result<[StoredReset], CodePace.Refusal> {
+        if let refusal = CodePace.refusal(after: resets.map { $0.entry(at: now) }, at: now) {
+            return .failure(refusal)
+        }
+        let kept = resets.filter { now < $0.until || (now - $0.made < CodePace.period && $0.made <= now) }
+        return .success(kept.suffix(CodePace.mostLive - 1) + [reset])
     }
 }
 

@@ -15,7 +15,8 @@ extension Deployment {
         if let password { try Deployment.check(password, by: policy) }
         try Deployment.checkGiven(userID)
         var account = AccountDraft(
-            app: app, name: name, userID: userID, created: now, tombstone: try tombstone(of: name, in: app))
+            app: app, name: name, userID: userID, created: now,
+            tombstones: try tombstones(of: name, userID: userID, in: app))
         try store.verifyNames()
         account.registration = try password.map { (password) throws(OperationalError) in
             try AccountKeys(self).register(password, of: name, in: app)
@@ -27,10 +28,14 @@ extension Deployment {
         case .yes(let account): return account
         case .taken(.name):
             throw OperationalError(.failed, message: "account \(name): \(app) has, or had, one of that name")
-        case .taken(.userID):
-            throw OperationalError(
-                .failed, message: "account \(name): another account has the user id \(userID ?? 0)")
+        case .taken(.userID): throw Deployment.taken(userID, for: name)
         }
+    }
+
+    private static func taken(_ userID: Int64?, for name: AccountName) -> OperationalError {
+        OperationalError(
+            .failed,
+            message: "account \(name): another account has, or had, the user id \(userID ?? 0)")
     }
 
     private static func check(_ password: Secret, by policy: Policy) throws(OperationalError) {
@@ -38,10 +43,20 @@ extension Deployment {
         throw OperationalError(.failed, message: "the password: \(reason)")
     }
 
-    /// Issues a reset code that replaces the account's password once within `lifetime` seconds, in place of
-    /// an earlier code. The old password is valid until the code is used.
+    /// What happens to an account's other reset codes when one is made.
+    package enum EarlierResetCodes: Sendable {
+        /// They stay valid, and the code is made only as ``CodePace`` allows: a stranger may have asked for
+        /// it.
+        case kept
+        /// They are withdrawn, and the code is made at any time.
+        case withdrawn
+    }
+
+    /// Issues a reset code that replaces the account's password once within `lifetime` seconds. The old
+    /// password is valid until the code is used.
     package func resetAccount(
-        _ name: AccountName, of app: AppName, lifetime: Int64 = ResetCode.lifetime, at now: Int64
+        _ name: AccountName, of app: AppName, lifetime: Int64 = ResetCode.lifetime,
+        earlierCodes: EarlierResetCodes = .kept, at now: Int64
     ) throws(OperationalError) -> (code: ResetCode, until: Int64) {
         guard let account = try store.account(name, of: app), account.state != .removed else {
             throw OperationalError(.missing, message: "account \(name): \(app) has none of that name")
@@ -50,14 +65,18 @@ extension Deployment {
         let until = now + lifetime
         let draft = auditDraft(
             for: .accountReset, on: .account(name, of: app), details: [("until", .integer(until))])
-        let change = AccountChange.setReset(StoredReset(codeHash: code.hash, until: until))
-        guard
-            case .yes = try store.change(
-                account.number, if: .anything, applying: change, at: now, recording: draft)
-        else {
+        let reset = StoredReset(codeHash: code.hash, made: now, until: until)
+        let change: AccountChange = earlierCodes == .kept ? .addReset(reset) : .replaceResets(reset)
+        switch try store.change(account.number, if: .anything, applying: change, at: now, recording: draft) {
+        case .yes: return (code, until)
+        case .refused(let refusal):
+            throw OperationalError(
+                .failed,
+                message: "account \(name): \(refusal.text("reset codes")); `countersign account reset "
+                    + "--replace` withdraws them and makes one now")
+        case .missing, .taken:
             throw OperationalError(.failed, message: "account \(name): it was removed meanwhile")
         }
-        return (code, until)
     }
 }
 
@@ -84,7 +103,7 @@ extension Deployment {
         try Deployment.checkGiven(userID)
         var draft = AccountDraft(
             app: app.name, name: name, userID: userID, created: now,
-            tombstone: try tombstone(of: name, in: app.name))
+            tombstones: try tombstones(of: name, userID: userID, in: app.name))
         try store.verifyNames()
         let settings = try ladder(of: app, policy: try app.policy())
         let kept: Secret
@@ -107,9 +126,7 @@ extension Deployment {
         case .taken(.name):
             throw OperationalError(
                 .failed, message: "account \(name): \(app.name) has, or had, one of that name")
-        case .taken(.userID):
-            throw OperationalError(
-                .failed, message: "account \(name): another account has the user id \(userID ?? 0)")
+        case .taken(.userID): throw Deployment.taken(userID, for: name)
         }
     }
 
@@ -199,8 +216,10 @@ extension Deployment {
         let told: [(name: String, value: JSONValue)] = [
             ("user_id", userID == nil ? "cleared" : "set")
         ]
+        let tombstone = try tombstones(of: name, userID: userID, in: app).userID
         return try change(
-            name, of: app, applying: .setUserID(userID), action: .accountUserID, details: told, at: now)
+            name, of: app, applying: .setUserID(userID, tombstone: tombstone), action: .accountUserID,
+            details: told, at: now)
     }
 
     private func change(
@@ -216,9 +235,11 @@ extension Deployment {
         case .yes(let ended):
             generation.advance()
             return ended
-        case .missing: throw OperationalError(.failed, message: "account \(name): was removed meanwhile")
+        case .missing, .refused:
+            throw OperationalError(.failed, message: "account \(name): was removed meanwhile")
         case .taken:
-            throw OperationalError(.failed, message: "account \(name): another account has this user id")
+            throw OperationalError(
+                .failed, message: "account \(name): another account has, or had, this user id")
         }
     }
 

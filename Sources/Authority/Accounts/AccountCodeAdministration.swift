@@ -11,38 +11,53 @@ extension Deployment {
         case none
     }
 
-    /// Makes a code in place of an earlier one of the same purpose. It is good for `lifetime` seconds.
+    /// A code that was made.
+    package struct MadeCode: Sendable {
+        package let code: AccountCode
+        package let id: AccountCodeID
+        /// Whole Unix seconds.
+        package let until: Int64
+    }
+
+    /// Makes a code beside earlier ones of the same purpose, as ``CodePace`` allows. It is good for
+    /// `lifetime` seconds.
     package func makeCode(
         for purpose: CodePurpose, of name: AccountName, in app: AppName, lifetime: Int64, at now: Int64
-    ) throws(OperationalError) -> (code: AccountCode, until: Int64) {
+    ) throws(OperationalError) -> MadeCode {
         let number = try unlockedAccount(name, of: app).number
         let code = AccountCode()
-        let until = now + lifetime
-        let stored = try codeKey().stored(code, for: purpose, of: number, until: until)
+        let until = now + min(lifetime, CodePace.period)
+        let stored = try codeKey().stored(code, for: purpose, of: number, made: now, until: until)
         let draft = auditDraft(
             for: .accountCode, on: .account(name, of: app),
             details: [("purpose", .string(purpose.description)), ("until", .integer(until))])
         switch try store.add(stored, of: number, at: now, recording: draft) {
-        case .yes: return (code, until)
+        case .yes: return MadeCode(code: code, id: stored.id, until: until)
         case .missing:
             throw OperationalError(.failed, message: "account \(name): was removed or locked meanwhile")
+        case .refused(let refusal):
+            throw OperationalError(
+                .failed, message: "account \(name): \(refusal.text("codes for \(purpose)"))")
         case .full:
-            let codes = try store.accountCodes(of: number)
-            let purposes = codes.map(\.purpose.description).joined(separator: ", ")
+            let codes = try store.accountCodes(of: number).filter { $0.isGood(at: now) }
+            let purposes = Set(codes.map(\.purpose.description)).sorted()
             let end = codes.map(\.expires).min() ?? until
             throw OperationalError(
                 .failed,
-                message: "account \(name): has \(codes.count) codes that can be redeemed (\(purposes)), the "
-                    + "most allowed; the first expires at \(CivilTime.rfc3339Text(end))")
+                message: "account \(name): has codes for \(purposes.count) purposes "
+                    + "(\(purposes.joined(separator: ", "))), the most allowed; the first expires at "
+                    + CivilTime.rfc3339Text(end))
         }
     }
 
-    /// Uses the code up if it is right. One of the purpose ``CodePurpose/verify`` verifies the account.
+    /// Uses up the codes of the purpose if the code is right. One of the purpose ``CodePurpose/verify``
+    /// verifies the account. Without `id` a wrong code is a try at each of them.
     package func redeem(
-        _ code: AccountCode, for purpose: CodePurpose, of name: AccountName, in app: AppName, at now: Int64
+        _ code: AccountCode, for purpose: CodePurpose, _ id: AccountCodeID? = nil, of name: AccountName,
+        in app: AppName, at now: Int64
     ) throws(OperationalError) -> CodeRedemption {
         let number = try unlockedAccount(name, of: app).number
-        let attempt = AccountCodeAttempt(code, for: purpose, of: number, under: try codeKey(), at: now)
+        let attempt = AccountCodeAttempt(code, for: purpose, id, of: number, under: try codeKey(), at: now)
         // Looked up first: a request without a code to compare with does not wait for the writer's lock.
         guard try store.accountCodes(of: number).contains(where: { $0.purpose == purpose }) else {
             return .none
@@ -64,7 +79,7 @@ extension Deployment {
         }
         switch verdict {
         case .right: return .accepted
-        case .wrong(let tried): return .wrong(triesLeft: tried.triesLeft)
+        case .wrong(let tried): return .wrong(triesLeft: tried.map(\.triesLeft).max() ?? 0)
         case .none: return .none
         }
     }
@@ -76,7 +91,7 @@ extension Deployment {
     ) throws(OperationalError) -> Int64 {
         let number = try remainingAccount(name, of: app).number
         if let before = try verificationTime(ofAccount: number) { return before }
-        try set(try codeKey().verification(at: now, of: number), of: name, numbered: number, in: app)
+        try set(verification: now, of: name, numbered: number, in: app)
         return now
     }
 
@@ -84,33 +99,27 @@ extension Deployment {
     package func revokeVerification(of name: AccountName, in app: AppName) throws(OperationalError) {
         let number = try remainingAccount(name, of: app).number
         guard try store.verification(of: number) != nil else { return }
-        try set(nil, of: name, numbered: number, in: app)
+        try set(verification: nil, of: name, numbered: number, in: app)
     }
 
     private func set(
-        _ verification: StoredVerification?, of name: AccountName, numbered number: Int64, in app: AppName
+        verification: Int64?, of name: AccountName, numbered number: Int64, in app: AppName
     ) throws(OperationalError) {
         let draft = auditDraft(
             for: .accountVerify, on: .account(name, of: app),
             details: [("verified", .bool(verification != nil)), ("by", "administrator")])
-        let outcome = try store.set(verification, of: number, recording: draft)
+        let outcome = try store.set(verification: verification, of: number, recording: draft)
         // Only a removed account cannot be verified. A verification that is missing was already taken back.
         guard outcome == .yes || verification == nil else {
             throw OperationalError(.failed, message: "account \(name): was removed meanwhile")
         }
     }
 
-    /// The account's codes, those that have expired among them, without altered rows.
-    func authenticCodes(ofAccount number: Int64) throws(OperationalError) -> [StoredAccountCode] {
-        let found = try store.accountCodes(of: number)
-        guard !found.isEmpty else { return [] }
-        let key = try codeKey()
-        return found.filter { key.isAuthentic($0, of: number) }
-    }
-
-    /// Throws if the account is not verified.
+    /// Throws if the account is not verified, or if a verification of its group was put back.
     package func requireVerified(_ name: AccountName, of app: AppName) throws(OperationalError) {
-        guard try verificationTime(ofAccount: remainingAccount(name, of: app).number) != nil else {
+        let number = try remainingAccount(name, of: app).number
+        try store.verifyGroup(ofAccount: number, in: [.accountVerification])
+        guard try verificationTime(ofAccount: number) != nil else {
             throw OperationalError(.failed, message: "account \(name): is not verified")
         }
     }
@@ -118,18 +127,14 @@ extension Deployment {
     /// When the account of that number was verified, in whole Unix seconds; nil if it was not, or if the row
     /// was altered.
     package func verificationTime(ofAccount number: Int64) throws(OperationalError) -> Int64? {
-        guard let found = try store.verification(of: number) else { return nil }
-        return try codeKey().isAuthentic(found, of: number) ? found.verified : nil
+        try store.verification(of: number)
     }
 
     /// The same for the accounts of a page.
     package func verificationTimes(
         of app: AppName, numbered range: ClosedRange<Int64>
     ) throws(OperationalError) -> [Int64: Int64] {
-        let found = try store.verifications(of: app, numbered: range)
-        guard !found.isEmpty else { return [:] }
-        let key = try codeKey()
-        return found.filter { key.isAuthentic($0.value, of: $0.key) }.mapValues(\.verified)
+        try store.verifications(of: app, numbered: range)
     }
 
     /// Throws for a locked account, because a backend may sign people in by a code.

@@ -1,65 +1,95 @@
 import CountersignGate
+import CountersignSeal
 import CountersignWire
 
 /// A code as a store keeps it.
 package struct StoredAccountCode: Sendable, Equatable {
-    /// Wrong codes after which a code is deleted.
+    /// Wrong attempts after which a code is not good any more.
     package static let mostTries: Int64 = 5
-    /// Codes of an account that can still be redeemed, of a purpose each.
-    package static let mostOfAccount = 8
+    /// Purposes for which an account has good codes at a time.
+    package static let mostPurposes = 8
 
+    package var id: AccountCodeID
     package var purpose: CodePurpose
     /// The keyed digest of the code.
     package var digest: [UInt8]
+    /// Whole Unix seconds. The row stays for ``CodePace/period`` after that.
+    package var made: Int64
     /// Whole Unix seconds from which the code is refused.
     package var expires: Int64
-    /// Wrong codes that are left before the code is deleted.
+    /// Wrong attempts that are left.
     package var triesLeft: Int64
-    /// Authenticates the row, so that a writer to the database cannot make a code of its own.
-    package var tag: [UInt8]
 
-    package init(purpose: CodePurpose, digest: [UInt8], expires: Int64, triesLeft: Int64, tag: [UInt8]) {
-        (self.purpose, self.digest, self.expires, self.triesLeft) = (purpose, digest, expires, triesLeft)
-        self.tag = tag
+    package init(
+        id: AccountCodeID, purpose: CodePurpose, digest: [UInt8], made: Int64, expires: Int64,
+        triesLeft: Int64
+    ) {
+        (self.id, self.purpose, self.digest) = (id, purpose, digest)
+        (self.made, self.expires, self.triesLeft) = (made, expires, triesLeft)
+    }
+
+    /// Whether the code can be redeemed.
+    package func isGood(at now: Int64) -> Bool { now < expires && triesLeft > 0 }
+
+    /// For the pace of codes of this purpose.
+    package func entry(at now: Int64) -> CodePace.Entry {
+        CodePace.Entry(made: made, end: isGood(at: now) ? expires : nil)
     }
 }
 
-/// When an account's owner has proved to receive messages sent to the account's address.
-package struct StoredVerification: Sendable, Equatable {
-    /// Whole Unix seconds.
-    package var verified: Int64
-    /// Authenticates the row.
-    package var tag: [UInt8]
+/// Names a code, so that attempts at it use up no tries of another one. It is random: a stranger does not
+/// know the ids of codes that others asked for.
+package struct AccountCodeID: Sendable, Hashable, CustomStringConvertible {
+    package static let expected = "c_ and 16 hexadecimal digits, as `account code` prints"
+    private static let count = 8
 
-    package init(verified: Int64, tag: [UInt8]) { (self.verified, self.tag) = (verified, tag) }
+    package let bytes: [UInt8]
+
+    /// A new random id.
+    package init() { bytes = SystemRandom().bytes(AccountCodeID.count) }
+
+    /// Nil unless there are eight `bytes`.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == AccountCodeID.count else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Parses what ``description`` writes; nil for anything else.
+    package init?(_ text: String) {
+        guard text.hasPrefix("c_"), let bytes = Hex.decode(String(text.dropFirst(2))) else { return nil }
+        self.init(bytes)
+    }
+
+    package var description: String { "c_" + Hex.encode(bytes.span) }
 }
 
-/// The codes of accounts, and which accounts are verified. Rows are authenticated by ``AccountCodeKey``.
+/// The codes of accounts, and which accounts are verified: whose owner has proved to receive messages sent to
+/// the account's address. Altered rows count as none.
 package protocol AccountCodeStore: Sendable {
-    /// By purpose.
+    /// By purpose, and then in the order in which they were made; also those that are not good any more.
     func accountCodes(of account: Int64) throws(OperationalError) -> [StoredAccountCode]
-    /// Replaces a code of the same purpose, and deletes those that have expired. `now` is in whole Unix
-    /// seconds.
+    /// `now` is in whole Unix seconds.
     func add(
         _ code: StoredAccountCode, of account: Int64, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountCodeInsertOutcome
-    /// Uses the code up if it is right, and counts the try otherwise. A right code of the purpose
-    /// ``CodePurpose/verify`` sets the time of verification anew. `draft` gives the audit record for a
-    /// verdict; nil for none.
+    /// Deletes the codes of the purpose if the code is right, and counts the try otherwise. A right code of
+    /// the purpose ``CodePurpose/verify`` sets the time of verification anew. `draft` gives the audit record
+    /// for a verdict; nil for none. Throws if codes of the account's group were deleted or put back.
     func redeem(
         _ attempt: AccountCodeAttempt, recording draft: (AccountCodeAttempt.Verdict) -> AuditDraft?
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict
-    /// Deletes at most `limit`; returns their number.
-    func forgetAccountCodes(expiredBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int
+    /// Deletes at most `limit` that were made before `time`; returns their number.
+    func forgetAccountCodes(madeBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int
 
-    func verification(of account: Int64) throws(OperationalError) -> StoredVerification?
+    /// When the account was verified, in whole Unix seconds; nil if it was not.
+    func verification(of account: Int64) throws(OperationalError) -> Int64?
     /// Of those accounts of the app, by their numbers.
     func verifications(
         of app: AppName, numbered range: ClosedRange<Int64>
-    ) throws(OperationalError) -> [Int64: StoredVerification]
-    /// Nil removes it. `missing` if that is so already, or if the account was removed.
+    ) throws(OperationalError) -> [Int64: Int64]
+    /// Nil takes it back. `missing` if that is so already, or if the account was removed.
     func set(
-        _ verification: StoredVerification?, of account: Int64, recording draft: AuditDraft
+        verification: Int64?, of account: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome
 }
 
@@ -67,7 +97,8 @@ package enum AccountCodeInsertOutcome: StoreOutcome, Sendable, Equatable {
     case yes
     /// The account was removed or locked.
     case missing
-    /// The account has ``StoredAccountCode/mostOfAccount``.
+    case refused(CodePace.Refusal)
+    /// The account has good codes for ``StoredAccountCode/mostPurposes`` other purposes.
     case full
 
     package var didChange: Bool { self == .yes }

@@ -13,11 +13,10 @@ package protocol ErasureStore: Sendable {
     func uploadTickets(of account: Int64) throws(OperationalError) -> [UploadTicketRecord]
 
     /// Ends the account's sessions; removes its name, user id, pseudonym and credentials, its devices' names
-    /// and keys, its upload tickets and idempotent requests; keeps the tombstone. The record is added before
-    /// the pseudonym goes. `missing` if the account was erased before or has another name.
+    /// and keys, its upload tickets and idempotent requests; keeps the tombstones. The record is added before
+    /// the pseudonym goes. `missing` if the account was erased before or has another name or user id.
     func erase(
-        _ number: Int64, named name: AccountName, leaving tombstone: AccountTombstone, at now: Int64,
-        recording draft: AuditDraft
+        _ account: Account, leaving tombstones: AccountTombstones, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountChangeOutcome
 
     func hasTombstone(_ tombstone: AccountTombstone, of app: AppName) throws(OperationalError) -> Bool
@@ -72,7 +71,7 @@ package struct AccountHoldings: Sendable {
     package var tickets: [UploadTicketRecord]
     /// When the account was verified, in whole Unix seconds; nil if it was not.
     package var verified: Int64?
-    /// Also those that have expired.
+    /// Also those that are not good any more.
     package var codes: [StoredAccountCode]
     /// The records of the audit log that name the account or one of its sessions, oldest first.
     package var records: [AuditRow]
@@ -97,7 +96,7 @@ extension Deployment {
                 + (requestLog()?.requests(of: account.number) ?? []),
             tickets: try store.uploadTickets(of: account.number),
             verified: try verificationTime(ofAccount: account.number),
-            codes: try authenticCodes(ofAccount: account.number), records: [],
+            codes: try store.accountCodes(of: account.number), records: [],
             altered: try store.alteredRows(of: account.number))
         let sessions = Set(holdings.sessions.map(\.id.description))
         try forEachAuditRow { (row) throws(OperationalError) in
@@ -106,14 +105,14 @@ extension Deployment {
         return holdings
     }
 
-    /// Removes the account's name everywhere but in logs, permanently. The name stays reserved by a keyed
-    /// tombstone. For a name that was erased earlier, it only searches the files again. `rewriting`
+    /// Removes the account's name everywhere but in logs, permanently. The name and the user id stay reserved
+    /// by keyed tombstones. For a name that was erased earlier, it only searches the files again. `rewriting`
     /// decides whether a large file is rewritten if the name remains in free pages.
     package func eraseAccount(
         _ name: AccountName, of app: AppName, at now: Int64, rewriting: RewriteBound = .ifSmall
     ) throws(OperationalError) -> AccountErasure {
         if try store.account(name, of: app) == nil,
-            try store.hasTombstone(tombstone(of: name, in: app), of: app)
+            try store.hasTombstone(tombstones(of: name, userID: nil, in: app).name, of: app)
         {
             return AccountErasure(ended: [], files: try scrub([name], rewriting: rewriting))
         }
@@ -142,10 +141,10 @@ extension Deployment {
         let requests = try requestLog()
         try requests?.erase(account.number)
         let outcome = try store.erase(
-            account.number, named: name, leaving: tombstone(of: name, in: app), at: now,
+            account, leaving: tombstones(of: name, userID: account.userID, in: app), at: now,
             recording: auditDraft(for: .accountErase, on: .account(name, of: app)))
         guard case .yes(let ended) = outcome else {
-            throw OperationalError(.failed, message: "account \(name): was erased meanwhile")
+            throw OperationalError(.failed, message: "account \(name): was changed or erased meanwhile")
         }
         generation.advance()
         // Those that began until the sessions had ended.
@@ -166,10 +165,10 @@ extension Deployment {
     }
 
     /// For ``AccountDraft``.
-    func tombstone(
-        of name: AccountName, in app: AppName
-    ) throws(OperationalError) -> AccountTombstone {
-        try tombstoneKey().tombstone(of: name, in: app)
+    func tombstones(
+        of name: AccountName, userID: Int64?, in app: AppName
+    ) throws(OperationalError) -> AccountTombstones {
+        try tombstoneKey().tombstones(of: name, userID: userID, in: app)
     }
 
     func forEachAuditRow(

@@ -28,13 +28,24 @@ package struct AccountPseudonym: Sendable, Hashable, CustomStringConvertible {
     package var description: String { "a_" + Base64.encode(bytes.span, as: .url) }
 }
 
-/// What remains of an erased account's name: an HMAC that tells whether a name is that one, and from which no
-/// name can be computed without the deployment's key. It keeps the name from being taken again, because the
-/// backend would take the new account for the erased one.
+/// What remains of an erased account's name, or of its user id: an HMAC, from which neither can be computed
+/// without the deployment's key. It tells whether a name or id is the erased one, and keeps it from being
+/// given again: the backend would treat the new account as the erased one.
 package struct AccountTombstone: Sendable, Hashable {
     package let bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
+}
+
+/// The tombstones of one account.
+package struct AccountTombstones: Sendable {
+    package let name: AccountTombstone
+    /// Nil if the backend gave the account no user id.
+    package let userID: AccountTombstone?
+
+    package init(name: AccountTombstone, userID: AccountTombstone?) {
+        (self.name, self.userID) = (name, userID)
+    }
 }
 
 /// Computes tombstones under a key of their own, which is sealed under the master key and stays when that is
@@ -67,9 +78,16 @@ struct AccountTombstoneKey: Sendable {
         codes = AccountCodeKey(derivedFrom: key)
     }
 
-    /// `HMAC-SHA256(key, app ‖ 0 ‖ name)`. The name of an app has no zero byte.
-    func tombstone(of name: AccountName, in app: AppName) -> AccountTombstone {
-        let digest = hmac.authenticate((Array(app.description.utf8) + [0] + name.bytes).span)
+    func tombstones(of name: AccountName, userID: Int64?, in app: AppName) -> AccountTombstones {
+        AccountTombstones(
+            name: tombstone(of: name.bytes, in: app),
+            userID: userID.map { tombstone(of: [0] + $0.bigEndianBytes, in: app) })
+    }
+
+    /// `HMAC-SHA256(key, app ‖ 0 ‖ name)`, or `app ‖ 0 ‖ 0 ‖ user id (8 bytes)`. Names of apps and of
+    /// accounts have no zero byte.
+    private func tombstone(of identity: [UInt8], in app: AppName) -> AccountTombstone {
+        let digest = hmac.authenticate((Array(app.description.utf8) + [0] + identity).span)
         return AccountTombstone(digest.indices.map { digest[$0] })
     }
 }

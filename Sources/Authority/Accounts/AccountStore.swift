@@ -44,14 +44,14 @@ package struct AccountDraft: Sendable {
     package var created: Int64
     package var registration: StoredRegistration?
     package var legacy: LegacyCredential?
-    /// What would be left of the account if one of that name was erased; the name then stays taken. Nil for
-    /// drafts that cannot meet an erased name, as in tests.
-    package var tombstone: AccountTombstone?
+    /// What would be left of the account if one of that name or user id was erased; both then stay taken. Nil
+    /// for drafts that cannot meet an erased account, as in tests.
+    package var tombstones: AccountTombstones?
 
     package init(
-        app: AppName, name: AccountName, userID: Int64? = nil, created: Int64, tombstone: AccountTombstone?
+        app: AppName, name: AccountName, userID: Int64? = nil, created: Int64, tombstones: AccountTombstones?
     ) {
-        self.tombstone = tombstone
+        self.tombstones = tombstones
         self.app = app
         self.name = name
         self.userID = userID
@@ -73,7 +73,7 @@ package enum AccountPrecondition: Sendable, Equatable {
     case credential([UInt8]?)
     /// The account's legacy credential is still this one.
     case legacy(LegacyCredential)
-    /// The account's reset code is still this one and has not expired.
+    /// The account still has this reset code, and it has not expired.
     case reset(codeHash: [UInt8])
 
     /// For stores, within the change's transaction. Comparing hashes of codes need not take constant time:
@@ -83,7 +83,7 @@ package enum AccountPrecondition: Sendable, Equatable {
         case .anything: true
         case .credential(let credential): account.registration?.credential == credential
         case .legacy(let credential): account.legacy == credential
-        case .reset(let hash): account.reset.map { $0.codeHash == hash && now < $0.until } ?? false
+        case .reset(let hash): account.resets.contains { $0.codeHash == hash && now < $0.until }
         }
     }
 }
@@ -108,18 +108,23 @@ package enum AccountChange: Sendable {
     case legacyPassword(LegacyCredential, keeping: SessionID?)
     /// Takes the account off the ladder by a registration of the same password; its sessions continue.
     case upgrade(StoredRegistration)
-    case setReset(StoredReset?)
+    /// Adds a reset code beside the others, as ``CodePace`` allows.
+    case addReset(StoredReset)
+    /// Puts a reset code in place of all others, at any time.
+    case replaceResets(StoredReset)
     /// Replaces the backend's user id, or clears it. Ends all sessions: a client that stays signed in would
-    /// state the former id.
-    case setUserID(Int64?)
+    /// state the former id. `tombstone` is what an erased account of that id has left.
+    case setUserID(Int64?, tombstone: AccountTombstone?)
 }
 
 package enum AccountChangeOutcome: Sendable, Equatable {
     /// With the sessions that the change ended.
     case yes(ended: [SessionID])
     case missing
-    /// Another account of the app has the user id.
+    /// Another account of the app has, or an erased one had, the user id.
     case taken
+    /// No reset code is made now.
+    case refused(CodePace.Refusal)
 }
 
 extension AccountInsertOutcome: StoreOutcome {

@@ -10,9 +10,9 @@ package final class Enrolment: Sendable {
 
     package init(_ sessions: SessionLifecycle) { self.sessions = sessions }
 
-    private func tombstone(of name: AccountName, in app: AppName) throws(Refusal) -> AccountTombstone {
+    private func tombstones(of name: AccountName, in app: AppName) throws(Refusal) -> AccountTombstones {
         try sessions.unavailableOnFault { () throws(OperationalError) in
-            try sessions.deployment.tombstone(of: name, in: app)
+            try sessions.deployment.tombstones(of: name, userID: nil, in: app)
         }
     }
 
@@ -21,7 +21,7 @@ package final class Enrolment: Sendable {
         _ registration: StoredRegistration, name: AccountName, in app: AppName, at now: Int64
     ) async throws(Refusal) {
         var account = AccountDraft(
-            app: app, name: name, created: now, tombstone: try tombstone(of: name, in: app))
+            app: app, name: name, created: now, tombstones: try tombstones(of: name, in: app))
         account.registration = registration
         let (added, draft) = (account, auditDraft(for: .accountRegister, name: name, in: app))
         let inserted = try await sessions.writer.write { (store) throws(OperationalError) in
@@ -38,7 +38,7 @@ package final class Enrolment: Sendable {
         _ credential: LegacyCredential, name: AccountName, in app: AppName, at now: Int64
     ) async throws(Refusal) -> Account? {
         var account = AccountDraft(
-            app: app, name: name, created: now, tombstone: try tombstone(of: name, in: app))
+            app: app, name: name, created: now, tombstones: try tombstones(of: name, in: app))
         account.legacy = credential
         let (added, draft) = (account, auditDraft(for: .accountRegister, name: name, in: app))
         let inserted = try await sessions.writer.write { (store) throws(OperationalError) in

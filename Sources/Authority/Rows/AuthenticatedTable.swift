@@ -56,8 +56,8 @@ package struct AuthenticatedTable: Sendable, Equatable {
     package static let account = AuthenticatedTable(
         "account",
         columns: """
-            number app name user_id created state credential sealed_record rung sealed_legacy reset_hash \
-            reset_until pseudonym
+            number app name user_id created state credential sealed_record rung sealed_legacy reset_codes \
+            pseudonym
             """, key: "number", account: "number")
     package static let knownDevice = AuthenticatedTable(
         "known_device", columns: "account id signing_key class name first_seen", key: "account id",
@@ -78,7 +78,13 @@ package struct AuthenticatedTable: Sendable, Equatable {
             expires claimed attempts
             """, key: "number", account: "account")
 
-    /// The tombstones of erased names.
+    package static let accountCode = AuthenticatedTable(
+        "account_code", columns: "account id purpose digest made expires tries", key: "account id",
+        label: "account purpose", account: "account")
+    package static let accountVerification = AuthenticatedTable(
+        "account_verification", columns: "account verified", key: "account", account: "account")
+
+    /// The tombstones of erased names and user ids.
     package static let erasedName = AuthenticatedTable(
         "erased_name", columns: "app tombstone", key: "app tombstone")
 
@@ -97,7 +103,12 @@ package struct AuthenticatedTable: Sendable, Equatable {
     /// A table's place in this list is its number for stores.
     package static let all = [
         app, appSetting, release, releaseSetting, releaseRollout, account, knownDevice, session, uploadTicket,
-        erasedName, meta, webhookDelivery,
+        erasedName, meta, webhookDelivery, accountCode, accountVerification,
+    ]
+
+    /// Whose altered rows ``RowAuthenticationStore/deleteUnverified(groups:)`` deletes.
+    package static let deletedIfAltered = [
+        uploadTicket, knownDevice, session, webhookDelivery, accountCode, accountVerification,
     ]
 
     package var number: Int { AuthenticatedTable.all.firstIndex(of: self) ?? -1 }

@@ -203,8 +203,8 @@ package protocol RowAuthenticationStore: Sendable {
     ) throws(OperationalError)
     /// Tags all rows as they are and begins the digests anew; returns the number of rows.
     func tagAllRows() throws(OperationalError) -> Int64
-    /// Deletes the sessions, known devices, upload tickets and deliveries that do not verify, and those of
-    /// `groups` (by the table's number) where a table refuses them; returns how many they were.
+    /// Deletes the rows of ``AuthenticatedTable/deletedIfAltered`` that do not verify, and those of `groups`
+    /// (by the table's number) where a table refuses them; returns how many they were.
     func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64
     /// Throws if a name or a user id might be free only because a row of an account, or the tombstone of an
     /// erased one, was removed or altered. Reads all of them, and keeps no other connection from writing.
@@ -229,7 +229,8 @@ extension Deployment {
 
     /// Accepts the rows as they are, after an operator has looked at them: they get new tags. Sessions, known
     /// devices and upload tickets that do not verify are deleted instead: their users sign in again. So are
-    /// deliveries: an event that another program has written is never signed.
+    /// deliveries, codes and verifications: what another program has written is never signed, and opens no
+    /// account.
     ///
     /// `id` is ``RowVerification/id`` of what the operator has looked at; nothing else is accepted. No server
     /// may run: it would take the rows as they are before the operator has set them right.

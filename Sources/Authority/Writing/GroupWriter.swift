@@ -20,11 +20,13 @@ package protocol StoreWriter: Sendable {
 private let mostExpiredRows = 500
 
 extension StoreWriter {
-    /// Deletes upload tickets and codes of accounts that have expired before `time`, in batches.
+    /// Deletes upload tickets that have expired before `time`, and codes of accounts
+    /// that count for nothing since then, in batches.
     package func forgetExpiredRows(before time: TrustedTime) {
         writeLater { (store) throws(OperationalError) in
             let tickets = try store.forgetUploadTickets(expiredBefore: time, limit: mostExpiredRows)
-            let codes = try store.forgetAccountCodes(expiredBefore: time, limit: mostExpiredRows)
+            let codes = try store.forgetAccountCodes(
+                madeBefore: time.earlier(by: CodePace.period), limit: mostExpiredRows)
             if max(tickets, codes) == mostExpiredRows { forgetExpiredRows(before: time) }
         }
     }

@@ -74,8 +74,8 @@ extension APIOperation {
             status: 201,
             response: .object([
                 APIMember("app", schema: .text), APIMember("account", schema: .text),
-                APIMember("purpose", schema: .text), APIMember("code", schema: .text),
-                APIMember("until", schema: .time),
+                APIMember("purpose", schema: .text), APIMember("id", schema: .text),
+                APIMember("code", schema: .text), APIMember("until", schema: .time),
             ])),
         APIOperation(
             "redeemCode", method: .post, path: "/apps/{app}/accounts/{account}/codes/redeem",
@@ -83,6 +83,9 @@ extension APIOperation {
             inputs: [
                 .app, .account, purpose,
                 .required("code", as: .standardInput(flag: "code-stdin"), meaning: "what was entered"),
+                .optional(
+                    "id", as: .option("id"),
+                    meaning: "the code's id; without it, a wrong code is a try at each of the purpose"),
             ],
             response: .object([
                 APIMember("app", schema: .text), APIMember("account", schema: .text),

@@ -42,24 +42,27 @@ extension Command {
             .json,
         ],
         notes: """
-            Eight digits, printed once; only a keyed digest is kept. A code is good for one use, allows
-            \(StoredAccountCode.mostTries) tries, and replaces an earlier one of its purpose.
-            Countersign sends nothing: deliver the code to the account's address, and let what the owner
-            enters be compared by `account redeem`.
+            Eight digits, printed once; only a keyed digest is kept. A code is good for one use and allows
+            \(StoredAccountCode.mostTries) tries. Up to \(CodePace.mostLive) codes of a purpose are good at a
+            time. After \(CodePace.mostLive) in a day there is one an hour. Countersign sends nothing: deliver
+            the code to the account's address, and have `account redeem` compare what the owner enters.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
         let purpose = try run.codePurpose()
         let lifetime = try run.validity() ?? AccountCode.lifetime
-        let (code, until) = try run.deployment().makeCode(
+        let made = try run.deployment().makeCode(
             for: purpose, of: name, in: app, lifetime: lifetime, at: run.now)
         let json: JSONValue = [
             "app": .string(app.description), "account": .string(name.description),
-            "purpose": .string(purpose.description), "code": .string(code.text), "until": .integer(until),
+            "purpose": .string(purpose.description), "id": .string(made.id.description),
+            "code": .string(made.code.text), "until": .integer(made.until),
         ]
-        try run.print(json) { code.text }
-        if !run.arguments.has("json") { run.console.note("good for one use until \(TimeText.text(until))") }
+        try run.print(json) { made.code.text }
+        if !run.arguments.has("json") {
+            run.console.note("\(made.id), good for one use until \(TimeText.text(made.until))")
+        }
         return .success
     }
 
@@ -67,19 +70,24 @@ extension Command {
         words: ["account", "redeem"], summary: "compare a code that an account's owner has entered",
         positionals: [Positional(name: "APP"), Positional(name: "NAME")],
         options: [
-            .flag("code-stdin", meaning: "read the code from standard input"), purpose, .data, .json,
+            .flag("code-stdin", meaning: "read the code from standard input"), purpose,
+            .value("id", placeholder: "ID", meaning: "the id that `account code` has printed with the code"),
+            .data, .json,
         ],
         notes: """
-            The right code is used up. One of the purpose verify verifies the account. Status 1 if the code is
-            not accepted: `wrong`, with how many tries are left, or `none`: there is no valid code for the
-            purpose, because none was made, or it was used, replaced or tried too often, or it has expired.
+            The right code uses up all codes of the purpose. One of the purpose verify verifies the account.
+            With --id a wrong code costs a try of that code alone; without it, a try of each code of the
+            purpose. Status 1 if the code is not accepted: `wrong`, with how many tries are left, or `none`:
+            there is no valid code, because none was made, or it was used or tried too often, or it has
+            expired.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
         let purpose = try run.codePurpose()
         let code = try run.enteredCode()
-        let outcome = try run.deployment().redeem(code, for: purpose, of: name, in: app, at: run.now)
+        let id = try run.codeID()
+        let outcome = try run.deployment().redeem(code, for: purpose, id, of: name, in: app, at: run.now)
         let json: JSONValue = [
             "app": .string(app.description), "account": .string(name.description),
             "purpose": .string(purpose.description), "accepted": .bool(outcome == .accepted),
@@ -92,8 +100,8 @@ extension Command {
             case .wrong(let left): "wrong; tries left: \(left)"
             case .none:
                 """
-                none: there is no valid code for \(purpose): none was made, or it was used, replaced or \
-                tried too often, or it has expired
+                none: there is no valid code for \(purpose): none was made, or it was used or tried too \
+                often, or it has expired
                 """
             }
         }
@@ -124,6 +132,14 @@ extension Invocation {
             throw OperationalError(.usage, message: "--purpose `\(text)`: expected \(CodePurpose.expected)")
         }
         return purpose
+    }
+
+    fileprivate func codeID() throws(OperationalError) -> AccountCodeID? {
+        guard let text = arguments.value("id") else { return nil }
+        guard let id = AccountCodeID(text) else {
+            throw OperationalError(.usage, message: "--id `\(text)`: expected \(AccountCodeID.expected)")
+        }
+        return id
     }
 
     fileprivate func enteredCode() throws(OperationalError) -> AccountCode {

@@ -302,13 +302,16 @@ extension Command {
             .value(
                 "valid", placeholder: "1h",
                 meaning: "how long it is good: seconds, or 30m, 1h, at most 24h (default: 1h)"),
-            .flag("if-verified", meaning: "fail if the account is not verified"), .data, .json,
+            .flag("if-verified", meaning: "fail if the account is not verified"),
+            .flag("replace", meaning: "withdraw the account's other reset codes"), .data, .json,
         ],
         notes: """
             The code is printed once; only its hash is kept. Deliver it over a trusted channel: it suffices
             to set the password. The owner uses it with `countersign signup --reset-code-stdin`, or with
             your app. Until then the present password and the sessions remain valid; setting the new
-            password ends the sessions. A code replaces an earlier one.
+            password ends the sessions. Earlier codes stay good until then, up to \(CodePace.mostLive) at a
+            time, and after \(CodePace.mostLive) codes in a day there is one an hour. --replace withdraws the
+            others, as when a code has fallen into the wrong hands, and makes one at any time.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
@@ -316,7 +319,9 @@ extension Command {
         let lifetime = try run.validity() ?? ResetCode.lifetime
         let deployment = try run.deployment()
         if run.arguments.has("if-verified") { try deployment.requireVerified(name, of: app) }
-        let (code, until) = try deployment.resetAccount(name, of: app, lifetime: lifetime, at: run.now)
+        let (code, until) = try deployment.resetAccount(
+            name, of: app, lifetime: lifetime,
+            earlierCodes: run.arguments.has("replace") ? .withdrawn : .kept, at: run.now)
         let json: JSONValue = [
             "app": .string(app.description), "account": .string(name.description),
             "reset_code": .string(code.text),

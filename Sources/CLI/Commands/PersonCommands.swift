@@ -23,7 +23,10 @@ extension Command {
                     ("name", account.name.description), ("state", account.stateText),
                     ("user id", account.userID.map(String.init) ?? "none: the backend is told the name"),
                     ("signs in by", account.credential), ("since", TimeText.text(account.created)),
-                    ("reset code until", account.reset.map { TimeText.text($0.until) } ?? "none"),
+                    (
+                        "reset codes until",
+                        account.resets.map(\.until).max().map { TimeText.text($0) } ?? "none"
+                    ),
                     ("verified", held.verified.map { TimeText.text($0) } ?? "no"),
                     ("codes", codes),
                     ("sessions", "\(live) live, \(held.sessions.count - live) ended"),
@@ -143,7 +146,7 @@ extension AccountHoldings {
             members + [
                 ("erased", .bool(account.isErased)),
                 ("pseudonym", .optional(account.pseudonym?.description)),
-                ("reset_until", account.reset.map { .integer($0.until) } ?? .null),
+                ("reset_until", account.resets.map(\.until).max().map { .integer($0) } ?? .null),
                 ("verified", verified.map { .integer($0) } ?? .null),
                 ("codes", .array(codes.map(\.json))), ("sessions", .integer(Int64(live))),
                 ("ended_sessions", .integer(Int64(sessions.count - live))),
@@ -161,7 +164,7 @@ extension AccountHoldings {
         for request in requests { answers.append(try request.json(of: deployment)) }
         let own: [(name: String, value: JSONValue)] = [
             ("pseudonym", .optional(account.pseudonym?.description)),
-            ("reset_until", account.reset.map { .integer($0.until) } ?? .null),
+            ("reset_until", account.resets.map(\.until).max().map { .integer($0) } ?? .null),
             ("verified", verified.map { .integer($0) } ?? .null), ("codes", .array(codes.map(\.json))),
         ]
         return [
@@ -204,12 +207,14 @@ extension KnownDeviceEntry {
 }
 
 extension StoredAccountCode {
-    fileprivate var text: String { "\(purpose), until \(TimeText.text(expires)), tries left: \(triesLeft)" }
+    fileprivate var text: String {
+        "\(purpose) \(id), until \(TimeText.text(expires)), tries left: \(triesLeft)"
+    }
 
     fileprivate var json: JSONValue {
         [
-            "purpose": .string(purpose.description), "until": .integer(expires),
-            "tries_left": .integer(triesLeft),
+            "id": .string(id.description), "purpose": .string(purpose.description), "made": .integer(made),
+            "until": .integer(expires), "tries_left": .integer(triesLeft),
         ]
     }
 }

@@ -6,7 +6,7 @@ extension SQLStore {
     package func accountCodes(of account: Int64) throws(OperationalError) -> [StoredAccountCode] {
         try read(whenEmpty: []) { (database) throws(OperationalError) in
             try SQLStore.codes(
-                in: database, where: "account = ? ORDER BY purpose", binding: .integer(account))
+                in: database, where: "account = ? ORDER BY purpose, made, id", binding: .integer(account))
         }
     }
 
@@ -15,19 +15,17 @@ extension SQLStore {
     ) throws(OperationalError) -> AccountCodeInsertOutcome {
         try write(recording: draft) { (database) throws(OperationalError) in
             guard try SQLStore.isActive(account, in: database) else { return .missing }
-            let purpose = SQLValue.text(code.purpose.description)
-            try database.run(
-                "DELETE FROM account_code WHERE account = ? AND (purpose = ? OR expires <= ?)",
-                binding: .integer(account), purpose, .integer(now))
-            let count = try database.integer(
-                "SELECT count(*) FROM account_code WHERE account = ?", binding: .integer(account))
-            guard count ?? 0 < StoredAccountCode.mostOfAccount else { return .full }
+            let others = try SQLStore.codes(in: database, where: "account = ?", binding: .integer(account))
+            let same = others.filter { $0.purpose == code.purpose }.map { $0.entry(at: now) }
+            if let refusal = CodePace.refusal(after: same, at: now) { return .refused(refusal) }
+            let good = others.filter { $0.isGood(at: now) && $0.purpose != code.purpose }
+            guard Set(good.map(\.purpose)).count < StoredAccountCode.mostPurposes else { return .full }
             try database.run(
                 """
-                INSERT INTO account_code (account, purpose, digest, expires, tries, tag)
-                VALUES (?, ?, ?, ?, ?, ?)
-                """, binding: .integer(account), purpose, .blob(code.digest), .integer(code.expires),
-                .integer(code.triesLeft), .blob(code.tag))
+                INSERT INTO account_code (account, id, purpose, digest, made, expires, tries)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """, binding: .integer(account), .blob(code.id.bytes), .text(code.purpose.description),
+                .blob(code.digest), .integer(code.made), .integer(code.expires), .integer(code.triesLeft))
             return .yes
         }
     }
@@ -37,22 +35,26 @@ extension SQLStore {
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict {
         try write { (database) throws(OperationalError) in
             let account = SQLValue.integer(attempt.account)
-            let purpose = SQLValue.text(attempt.purpose.description)
             guard try SQLStore.isActive(attempt.account, in: database) else { return .none }
-            let found = try SQLStore.codes(
-                in: database, where: "account = ? AND purpose = ?", binding: account, purpose)
-            let verdict = attempt.verdict(by: found.first)
+            let found = try SQLStore.codes(in: database, where: "account = ?", binding: account)
+            let verdict = attempt.verdict(by: found)
             switch verdict {
             case .right:
-                try SQLStore.forgetCode(of: attempt.account, for: attempt.purpose, in: database)
-                if let verification = attempt.verification {
-                    try SQLStore.add(verification, of: attempt.account, in: database)
-                }
-            case .wrong(let tried) where tried.triesLeft > 0:
+                // A code that was used and put back is authentic.
+                try database.recorder.requireGroup(
+                    ofAccount: attempt.account, of: [.accountCode], in: database)
                 try database.run(
-                    "UPDATE account_code SET tries = ?, tag = ? WHERE account = ? AND purpose = ?",
-                    binding: .integer(tried.triesLeft), .blob(tried.tag), account, purpose)
-            case .wrong: try SQLStore.forgetCode(of: attempt.account, for: attempt.purpose, in: database)
+                    "DELETE FROM account_code WHERE account = ? AND purpose = ?", binding: account,
+                    .text(attempt.purpose.description))
+                if let time = attempt.verified {
+                    try SQLStore.add(verification: time, of: attempt.account, in: database)
+                }
+            case .wrong(let tried):
+                for code in tried {
+                    try database.run(
+                        "UPDATE account_code SET tries = ? WHERE account = ? AND id = ?",
+                        binding: .integer(code.triesLeft), account, .blob(code.id.bytes))
+                }
             case .none: break
             }
             if let draft = draft(verdict) { try SQLStore.add(draft, to: database) }
@@ -60,49 +62,49 @@ extension SQLStore {
         }
     }
 
-    package func forgetAccountCodes(
-        expiredBefore time: TrustedTime, limit: Int
-    ) throws(OperationalError) -> Int {
+    package func forgetAccountCodes(madeBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int {
         try write { (database) throws(OperationalError) in
             try database.run(
                 """
-                DELETE FROM account_code WHERE (account, purpose) IN (
-                    SELECT account, purpose FROM account_code WHERE expires < ? ORDER BY expires LIMIT ?)
+                DELETE FROM account_code WHERE (account, id) IN (
+                    SELECT account, id FROM account_code WHERE made < ? ORDER BY made LIMIT ?)
                 """, binding: .integer(time.seconds), .integer(Int64(limit)))
         }
     }
 
-    package func verification(of account: Int64) throws(OperationalError) -> StoredVerification? {
+    package func verification(of account: Int64) throws(OperationalError) -> Int64? {
         try read(whenEmpty: nil) { (database) throws(OperationalError) in
             try database.rows(
-                "SELECT verified, tag FROM account_verification WHERE account = ?",
-                binding: .integer(account)
-            ) { StoredVerification(verified: $0.integer(0), tag: $0.blob(1)) }.first
+                """
+                SELECT verified, \(AuthenticatedTable.accountVerification.check) FROM account_verification
+                WHERE account = ?
+                """, binding: .integer(account)
+            ) { $0.isAuthentic(1) ? $0.integer(0) : nil }.first ?? nil
         }
     }
 
     package func verifications(
         of app: AppName, numbered range: ClosedRange<Int64>
-    ) throws(OperationalError) -> [Int64: StoredVerification] {
+    ) throws(OperationalError) -> [Int64: Int64] {
         try read(whenEmpty: [:]) { (database) throws(OperationalError) in
             let rows = try database.rows(
                 """
-                SELECT number, verified, tag FROM account
+                SELECT number, verified, \(AuthenticatedTable.accountVerification.check) FROM account
                 JOIN account_verification ON account_verification.account = account.number
                 WHERE app = ? AND state <> 'removed' AND number BETWEEN ? AND ?
                 """, binding: .text(app.description), .integer(range.lowerBound), .integer(range.upperBound)
-            ) { ($0.integer(0), StoredVerification(verified: $0.integer(1), tag: $0.blob(2))) }
-            return Dictionary(rows) { first, _ in first }
+            ) { $0.isAuthentic(2) ? ($0.integer(0), $0.integer(1)) : nil }
+            return Dictionary(rows.compactMap { $0 }) { first, _ in first }
         }
     }
 
     package func set(
-        _ verification: StoredVerification?, of account: Int64, recording draft: AuditDraft
+        verification: Int64?, of account: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
         try write(recording: draft) { (database) throws(OperationalError) in
             guard try SQLStore.remains(account, in: database) else { return .missing }
             if let verification {
-                try SQLStore.add(verification, of: account, in: database)
+                try SQLStore.add(verification: verification, of: account, in: database)
                 return .yes
             }
             let count = try database.run(
@@ -112,21 +114,13 @@ extension SQLStore {
     }
 
     private static func add(
-        _ verification: StoredVerification, of account: Int64, in database: Database
+        verification: Int64, of account: Int64, in database: Database
     ) throws(OperationalError) {
+        // A row that was altered is replaced, and does not stay altered.
+        try database.run("DELETE FROM account_verification WHERE account = ?", binding: .integer(account))
         try database.run(
-            """
-            INSERT INTO account_verification (account, verified, tag) VALUES (?, ?, ?)
-            ON CONFLICT (account) DO UPDATE SET verified = excluded.verified, tag = excluded.tag
-            """, binding: .integer(account), .integer(verification.verified), .blob(verification.tag))
-    }
-
-    private static func forgetCode(
-        of account: Int64, for purpose: CodePurpose, in database: Database
-    ) throws(OperationalError) {
-        try database.run(
-            "DELETE FROM account_code WHERE account = ? AND purpose = ?", binding: .integer(account),
-            .text(purpose.description))
+            "INSERT INTO account_verification (account, verified) VALUES (?, ?)", binding: .integer(account),
+            .integer(verification))
     }
 
     /// For accounts that are removed or erased.
@@ -148,19 +142,22 @@ extension SQLStore {
         try AccountRows.account(account, in: database)?.state == .active
     }
 
-    /// Rows with a malformed purpose were altered, and are skipped.
+    /// Altered rows are skipped.
     private static func codes(
         in database: Database, where condition: String, binding values: SQLValue...
     ) throws(OperationalError) -> [StoredAccountCode] {
         try database.rows(
-            "SELECT purpose, digest, expires, tries, tag FROM account_code WHERE \(condition)",
-            binding: values
-        ) { row in
-            CodePurpose(row.text(0)).map {
-                StoredAccountCode(
-                    purpose: $0, digest: row.blob(1), expires: row.integer(2), triesLeft: row.integer(3),
-                    tag: row.blob(4))
-            }
+            """
+            SELECT id, purpose, digest, made, expires, tries, \(AuthenticatedTable.accountCode.check)
+            FROM account_code WHERE \(condition)
+            """, binding: values
+        ) { row -> StoredAccountCode? in
+            guard row.isAuthentic(6), let id = AccountCodeID(row.blob(0)),
+                let purpose = CodePurpose(row.text(1))
+            else { return nil }
+            return StoredAccountCode(
+                id: id, purpose: purpose, digest: row.blob(2), made: row.integer(3), expires: row.integer(4),
+                triesLeft: row.integer(5))
         }.compactMap { $0 }
     }
 }

@@ -70,9 +70,12 @@ extension SQLStore {
         else {
             return .taken(.name)
         }
-        if let tombstone = draft.tombstone {
+        if let tombstones = draft.tombstones {
             try requireReservedNames(in: database)
-            guard try !isErased(tombstone, of: draft.app, in: database) else { return .taken(.name) }
+            guard try !isErased(tombstones.name, of: draft.app, in: database) else { return .taken(.name) }
+            if let id = tombstones.userID, try isErased(id, of: draft.app, in: database) {
+                return .taken(.userID)
+            }
         }
         let number = try database.integer(
             """
@@ -182,12 +185,26 @@ extension SQLStore {
             guard let account = try AccountRows.account(number, in: database), account.state != .removed,
                 expected.holds(of: account, at: now)
             else { return .missing }
-            if case .setUserID(let id?) = change {
+            if case .reset = expected {
+                // A row with a code that was used since is authentic when it is put back.
+                try database.recorder.requireGroup(ofAccount: number, of: [.account], in: database)
+            }
+            if case .setUserID(let id?, let tombstone) = change {
                 try SQLStore.requireReservedNames(in: database)
+                if let tombstone, try SQLStore.isErased(tombstone, of: account.app, in: database) {
+                    return .taken
+                }
                 let holder = try database.integer(
                     "SELECT number FROM account WHERE app = ? AND user_id = ?",
                     binding: .text(account.app.description), .integer(id))
                 if let holder, holder != number { return .taken }
+            }
+            if case .addReset(let reset) = change {
+                switch account.resets(adding: reset, at: now) {
+                case .failure(let refusal): return .refused(refusal)
+                case .success(let resets): try SQLStore.set(resets, of: number, in: database)
+                }
+                return .yes(ended: [])
             }
             try SQLStore.apply(change, to: account, in: database)
             guard let (reason, kept) = change.ends else { return .yes(ended: []) }
@@ -212,7 +229,7 @@ extension SQLStore {
             try database.run(
                 """
                 UPDATE account SET credential = NULL, sealed_record = NULL, rung = NULL, sealed_legacy = NULL,
-                    reset_hash = NULL, reset_until = NULL
+                    reset_codes = NULL
                 WHERE number = ?
                 """, changing: row, binding: [number])
             try forgetDevices(of: account.number, in: database)
@@ -235,20 +252,26 @@ extension SQLStore {
             try database.run(
                 """
                 UPDATE account SET rung = ?, sealed_legacy = ?, credential = NULL,
-                    sealed_record = NULL, reset_hash = NULL, reset_until = NULL
+                    sealed_record = NULL, reset_codes = NULL
                 WHERE number = ?
                 """, changing: row,
                 binding: [.text(credential.rung.rawValue), .blob(credential.sealed), number])
             try forgetDevices(of: account.number, in: database)
-        case .setUserID(let userID):
+        case .setUserID(let userID, tombstone: _):
             try database.run(
                 "UPDATE account SET user_id = ? WHERE number = ?", changing: row,
                 binding: [.optional(userID), number])
-        case .setReset(let reset):
-            try database.run(
-                "UPDATE account SET reset_hash = ?, reset_until = ? WHERE number = ?", changing: row,
-                binding: [.optional(reset?.codeHash), .optional(reset?.until), number])
+        case .replaceResets(let reset): try set([reset], of: account.number, in: database)
+        case .addReset: break
         }
+    }
+
+    private static func set(
+        _ resets: [StoredReset], of account: Int64, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            "UPDATE account SET reset_codes = ? WHERE number = ?", changing: "account \(account)",
+            binding: [.blob(StoredReset.encode(resets)), .integer(account)])
     }
 
     private static func replaceCredentials(
@@ -257,7 +280,7 @@ extension SQLStore {
         try database.run(
             """
             UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL,
-                reset_hash = NULL, reset_until = NULL
+                reset_codes = NULL
             WHERE number = ?
             """, changing: "account \(account)",
             binding: [
@@ -299,7 +322,7 @@ extension AccountChange {
         case .legacy: (.passwordChanged, nil)
         case .legacyPassword(_, keeping: let kept): (.passwordChanged, kept)
         case .setUserID: (.revoked, nil)
-        case .unlock, .upgrade, .setReset: nil
+        case .unlock, .upgrade, .addReset, .replaceResets: nil
         }
     }
 }
@@ -308,7 +331,7 @@ extension AccountChange {
 enum AccountRows {
     static let select = """
         SELECT number, app, name, user_id, created, state, credential, sealed_record, rung,
-            sealed_legacy, reset_hash, reset_until, pseudonym, \(AuthenticatedTable.account.check)
+            sealed_legacy, reset_codes, pseudonym, \(AuthenticatedTable.account.check)
         FROM account
         """
 
@@ -334,7 +357,7 @@ enum AccountRows {
     {
         try database.rows(sql, binding: values) { (row) throws(OperationalError) in
             let number = row.integer(0)
-            guard row.isAuthentic(13) else {
+            guard row.isAuthentic(12) else {
                 return .altered(AlteredRow(.account, row: String(number), account: number))
             }
             guard let account = account(row) else {
@@ -359,9 +382,12 @@ enum AccountRows {
             guard let rung = Rung(rawValue: row.text(8)) else { return nil }
             account.legacy = LegacyCredential(rung: rung, sealed: row.blob(9))
         }
-        if !row.isNull(10) { account.reset = StoredReset(codeHash: row.blob(10), until: row.integer(11)) }
-        if !row.isNull(12) {
-            guard let pseudonym = AccountPseudonym(row.blob(12)) else { return nil }
+        if !row.isNull(10) {
+            guard let resets = StoredReset.decode(row.blob(10)) else { return nil }
+            account.resets = resets
+        }
+        if !row.isNull(11) {
+            guard let pseudonym = AccountPseudonym(row.blob(11)) else { return nil }
             account.pseudonym = pseudonym
         }
         return account

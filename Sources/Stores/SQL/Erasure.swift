@@ -57,12 +57,12 @@ extension SQLStore {
     }
 
     package func erase(
-        _ number: Int64, named name: AccountName, leaving tombstone: AccountTombstone, at now: Int64,
-        recording draft: AuditDraft
+        _ account: Account, leaving tombstones: AccountTombstones, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountChangeOutcome {
-        try write { (database) throws(OperationalError) in
-            guard let account = try AccountRows.account(number, in: database), account.name == name,
-                !account.isErased
+        let number = account.number
+        return try write { (database) throws(OperationalError) in
+            guard let found = try AccountRows.account(number, in: database), found.name == account.name,
+                found.userID == account.userID, !found.isErased
             else { return .missing }
             let ended = try SQLStore.end(
                 .account(number, except: nil), with: SessionTermination(.disabled, at: now), in: database)
@@ -77,15 +77,17 @@ extension SQLStore {
             try database.run(
                 "DELETE FROM idempotent_request WHERE scope = ?",
                 binding: .text(IdempotencyScope.account(number).description))
-            try database.run(
-                "INSERT INTO erased_name (app, tombstone) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                binding: .text(account.app.description), .blob(tombstone.bytes))
+            for case let tombstone? in [tombstones.name, tombstones.userID] {
+                try database.run(
+                    "INSERT INTO erased_name (app, tombstone) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                    binding: .text(account.app.description), .blob(tombstone.bytes))
+            }
             // The row stays, under a placeholder name, so that its number is not used again.
             try database.run(
                 """
                 UPDATE account SET name = ?, user_id = NULL,
                     state = 'removed', credential = NULL, sealed_record = NULL, rung = NULL,
-                    sealed_legacy = NULL, reset_hash = NULL, reset_until = NULL, pseudonym = NULL
+                    sealed_legacy = NULL, reset_codes = NULL, pseudonym = NULL
                 WHERE number = ?
                 """, changing: "account \(number)", binding: [.text(SQLStore.placeholder), row])
             return .yes(ended: ended)
@@ -109,7 +111,7 @@ extension SQLStore {
         }
     }
 
-    /// A tombstone that is not authentic is reported, and reserves the name all the same.
+    /// A tombstone that is not authentic is reported, and reserves the name or user id all the same.
     static func isErased(
         _ tombstone: AccountTombstone, of app: AppName, in database: Database
     ) throws(OperationalError) -> Bool {

@@ -54,6 +54,8 @@ extension SQLStore {
             return try rows(of: .knownDevice, named: "id") { Hex.encode($0.blob(0).span) }
                 + rows(of: .session, named: "id") { $0.sessionID(0)?.description ?? "?" }
                 + rows(of: .uploadTicket, named: "number") { String($0.integer(0)) }
+                + rows(of: .accountCode, named: "purpose") { $0.text(0) }
+                + rows(of: .accountVerification, named: "account") { String($0.integer(0)) }
         }
     }
 }

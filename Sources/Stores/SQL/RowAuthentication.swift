@@ -90,7 +90,7 @@ extension SQLStore {
             var count: Int64 = 0
             // What is accepted is what the indices find, too. Throws if two rows have one unique key.
             for table in AuthenticatedTable.all { try database.buildIndices(of: table) }
-            for table in [AuthenticatedTable.uploadTicket, .knownDevice, .session, .webhookDelivery] {
+            for table in AuthenticatedTable.deletedIfAltered {
                 count += try database.recorder.deleteUnverified(of: table, in: database)
                 for group in groups[table.number] ?? [] where table.refusesGroups {
                     count += Int64(

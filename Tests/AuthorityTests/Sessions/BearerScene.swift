@@ -27,7 +27,7 @@ struct BearerScene {
     static func addLegacy(_ name: String, userID: Int64?, to base: SessionScene) throws -> Account {
         var draft = AccountDraft(
             app: base.app, name: try AccountName(normalizing: name), userID: userID, created: 7,
-            tombstone: nil)
+            tombstones: nil)
         draft.legacy = LegacyCredential(rung: .md5, sealed: [1])
         let recorded = base.deployment.auditDraft(for: .accountAdd, on: .account(draft.name, of: base.app))
         guard case .yes(let added) = try base.deployment.store.insert(draft, recording: recorded) else {

@@ -81,7 +81,7 @@ final class SessionScene: Sendable {
 
     func addAccount(_ name: String, credential: [UInt8] = [1]) throws -> Account {
         var account = AccountDraft(
-            app: app, name: try AccountName(normalizing: name), created: 7, tombstone: nil)
+            app: app, name: try AccountName(normalizing: name), created: 7, tombstones: nil)
         account.registration = StoredRegistration(credential: credential, sealedRecord: [1, 2])
         let recorded = deployment.auditDraft(for: .accountAdd, on: .account(account.name, of: app))
         guard case .yes(let added) = try deployment.store.insert(account, recording: recorded) else {

@@ -311,7 +311,7 @@ import Testing
         try server.change(try AccountName(normalizing: "locked"), .lock)
         let app = try #require(AppName("demo"))
         let ladder = AccountDraft(
-            app: app, name: try AccountName(normalizing: "ladder"), userID: 7, created: 1, tombstone: nil)
+            app: app, name: try AccountName(normalizing: "ladder"), userID: 7, created: 1, tombstones: nil)
         let draft = server.deployment.auditDraft(for: .accountAdd, on: .account(ladder.name, of: app))
         _ = try server.deployment.store.insert(ladder, recording: draft)
         var shapes: Set<String> = []

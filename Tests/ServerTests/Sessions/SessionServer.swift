@@ -120,7 +120,7 @@ final class SessionServer {
         let app = try #require(AppName("demo"))
         let name = try AccountName(normalizing: name)
         if try deployment.store.account(name, of: app) == nil {
-            var draft = AccountDraft(app: app, name: name, created: clock.now, tombstone: nil)
+            var draft = AccountDraft(app: app, name: name, created: clock.now, tombstones: nil)
             draft.registration = StoredRegistration(credential: [1], sealedRecord: [])
             _ = try deployment.store.insert(
                 draft, recording: deployment.auditDraft(for: .accountAdd, on: .account(name, of: app)))

@@ -199,7 +199,7 @@ extension SessionBench {
             guard let name = try? AccountName(normalizing: "account-\(number)@example.com") else {
                 throw OperationalError(.failed, message: "bench: account name")
             }
-            var draft = AccountDraft(app: app, name: name, created: start, tombstone: nil)
+            var draft = AccountDraft(app: app, name: name, created: start, tombstones: nil)
             draft.registration = StoredRegistration(credential: [1], sealedRecord: [])
             drafts.append(draft)
         }

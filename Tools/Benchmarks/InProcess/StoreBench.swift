@@ -152,7 +152,7 @@ package struct StoreBench: Sendable {
             else {
                 return
             }
-            var draft = AccountDraft(app: app, name: name, created: 0, tombstone: nil)
+            var draft = AccountDraft(app: app, name: name, created: 0, tombstones: nil)
             draft.registration = StoredRegistration(
                 credential: SystemRandom().bytes(StoredRegistration.credentialCount),
                 sealedRecord: Self.sealed(240))

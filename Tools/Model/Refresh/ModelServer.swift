@@ -62,7 +62,7 @@ final class ModelServer: @unchecked Sendable {
                 secret: Secret(copying: ModelServer.secret.span)), at: 2)
         release = Credentials(
             keyID: id, key: SigningKey(Secret(copying: ModelServer.secret.span)))
-        var draft = AccountDraft(app: app, name: name, created: 3, tombstone: nil)
+        var draft = AccountDraft(app: app, name: name, created: 3, tombstones: nil)
         draft.registration = StoredRegistration(credential: [1], sealedRecord: [1, 2])
         guard
             case .yes(let account) = try store.insert(

@@ -109,7 +109,8 @@ package struct AccountImport: Sendable {
     ) -> AccountDraft? {
         var draft = AccountDraft(
             app: app, name: account.name, userID: account.userID.number,
-            created: now, tombstone: tombstones.tombstone(of: account.name, in: app))
+            created: now,
+            tombstones: tombstones.tombstones(of: account.name, userID: account.userID.number, in: app))
         draft.legacy = try? LegacyCredential(
             keeping: account.value, on: account.rung, of: LegacyAccountID(app: app, name: account.name),
             under: deployment.masterKey, cost: cost)
@@ -136,7 +137,8 @@ package struct AccountImport: Sendable {
                 line: account.line, column: .name, reason: "taken: another account has, or had, this name")
         case .userID:
             ImportError(
-                line: account.line, column: .userID, reason: "taken: another account has this user id")
+                line: account.line, column: .userID,
+                reason: "taken: another account has, or had, this user id")
         }
     }
 }

@@ -64,7 +64,7 @@ enum AccountPages {
             ("Number", "\(account.text("number"))"),
             ("User id", "\(account.has("user_id") ? account.text("user_id") : "none")"),
             ("Added", ConsoleMarkup.time(account.number("created"))),
-            ("Reset code until", ConsoleMarkup.time(account.number("reset_until"), empty: "none")),
+            ("Reset codes until", ConsoleMarkup.time(account.number("reset_until"), empty: "none")),
             ("Verified", ConsoleMarkup.time(account.number("verified"), empty: "no")),
             ("Codes", codes(account)),
             ("Upload tickets", "\(account.text("upload_tickets"))"),

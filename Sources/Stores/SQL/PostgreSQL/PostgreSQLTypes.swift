@@ -5,16 +5,17 @@ import CountersignAuthority
 enum PostgreSQLTypes {
     private static let integers: Set = [
         "created", "number", "retired_at", "warn_at", "read_only_at", "since", "percent", "user_id",
-        "reset_until", "account", "first_seen", "change", "used", "ended_at", "epoch", "epoch_began",
+        "account", "first_seen", "change", "used", "ended_at", "epoch", "epoch_began",
         "token_expires", "token_issued", "refresh_counter", "length", "expires", "claimed",
-        "upload_ticket.attempts",
+        "upload_ticket.attempts", "made", "tries", "verified",
     ]
     private static let blobs: Set = [
         "sealed", "sealed_secret", "sealed_next_secret", "credential", "sealed_record", "sealed_legacy",
-        "reset_hash", "pseudonym", "id", "signing_key", "agreement_key", "sealed_root",
+        "reset_codes", "pseudonym", "id", "signing_key", "agreement_key", "sealed_root",
         "sealed_previous_root", "session.attempts", "next_sealed_root", "next_ephemeral", "next_attempts",
         "token_hash", "previous_token_hash", "login_token_hash", "previous_login_token_hash",
         "refresh_digest", "upload_ticket.session", "target", "sha256", "tombstone", "value", "body",
+        "digest",
     ]
 
     static func isInteger(_ table: AuthenticatedTable, column place: Int) -> Bool {

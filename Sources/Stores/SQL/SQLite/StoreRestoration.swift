@@ -40,7 +40,7 @@ package struct StoreRestoration {
             ended.resetCodes = Int64(
                 try database.run(
                     """
-                    UPDATE account SET reset_hash = NULL, reset_until = NULL WHERE reset_hash IS NOT NULL
+                    UPDATE account SET reset_codes = NULL WHERE reset_codes IS NOT NULL
                     """))
             try database.run("DELETE FROM account_code")
             let absent = Hex.encode(SystemRandom().bytes(16).span)
@@ -50,8 +50,8 @@ package struct StoreRestoration {
         }
     }
 
-    /// Reserves the erased names of another store of the same deployment, whose rows are verified; returns
-    /// how many were not reserved.
+    /// Reserves the erased names and user ids of another store of the same deployment, whose rows are
+    /// verified; returns how many were not reserved.
     package func addErasedNames(of former: String) throws(OperationalError) -> Int64 {
         let source = SQLiteFile(path: former, inspecting: .header, rows: rows)
         defer { source.close() }

@@ -13,20 +13,19 @@ extension SchemaDialect {
             state \(text) NOT NULL,
             credential \(bytes), sealed_record \(bytes),
             rung \(text), sealed_legacy \(bytes),
-            reset_hash \(bytes), reset_until \(integer),
+            reset_codes \(bytes),
             pseudonym \(bytes),
             row_tag \(bytes),
             UNIQUE (app, name),
             CHECK ((credential IS NULL) = (sealed_record IS NULL)),
             CHECK ((rung IS NULL) = (sealed_legacy IS NULL)),
-            CHECK (credential IS NULL OR rung IS NULL),
-            CHECK ((reset_hash IS NULL) = (reset_until IS NULL))
+            CHECK (credential IS NULL OR rung IS NULL)
         )\(rows);
         CREATE INDEX account_of_app ON account (app\(byNumber));
         CREATE UNIQUE INDEX account_user_id ON account (app, user_id) WHERE user_id IS NOT NULL;
         CREATE UNIQUE INDEX account_pseudonym ON account (pseudonym) WHERE pseudonym IS NOT NULL;
 
-        -- The keyed tombstone of an erased account's name, which reserves the name.
+        -- The keyed tombstone of an erased account's name or user id, which stays reserved.
         CREATE TABLE erased_name (
             app \(text) NOT NULL REFERENCES app (name),
             tombstone \(bytes) NOT NULL,
@@ -45,23 +44,25 @@ extension SchemaDialect {
             PRIMARY KEY (account, id)
         )\(rowsByKey);
 
-        -- A one-time code of an account. The row has a tag of its own, outside the digests.
+        -- A one-time code of an account. It counts for a day for how often codes are made, whether or not it
+        -- can still be redeemed.
         CREATE TABLE account_code (
             account \(integer) NOT NULL,
+            id \(bytes) NOT NULL,
             purpose \(text) NOT NULL,
             digest \(bytes) NOT NULL,
-            expires \(integer) NOT NULL,
+            made \(integer) NOT NULL, expires \(integer) NOT NULL,
             tries \(integer) NOT NULL,
-            tag \(bytes) NOT NULL,
-            PRIMARY KEY (account, purpose)
+            row_tag \(bytes),
+            PRIMARY KEY (account, id)
         )\(rowsByKey);
-        CREATE INDEX account_code_expires ON account_code (expires);
+        CREATE INDEX account_code_made ON account_code (made);
 
-        -- When an account was verified. The row has a tag of its own, outside the digests.
+        -- When an account was verified.
         CREATE TABLE account_verification (
             account \(integer) PRIMARY KEY,
             verified \(integer) NOT NULL,
-            tag \(bytes) NOT NULL
+            row_tag \(bytes)
         )\(rowsByKey);
         """
     }
