@@ -32,10 +32,10 @@ class RequestEvent: @unchecked Sendable {
     var passage: PassThrough?
     /// The request that a proxy asked about; nil unless this request asks for a decision.
     var original: DecideSubject?
-    /// Whether a legacy client sent a right password: such a client signs nothing.
+    /// Whether a legacy client sent a right password or login token: such a client signs nothing.
     var isSignedIn = false
-    /// The release that such a client names.
-    var namedRelease: AppRelease?
+    /// What such a client's call counts to: the release that it names, or the app.
+    var unsignedParty: CountedParty?
 
     /// Whether the request went on to the backend, or to a route of the authority that asks for a proof.
     var isAdmitted: Bool { caller != nil || passage != nil }
@@ -65,7 +65,7 @@ class RequestEvent: @unchecked Sendable {
         if passage != nil { passage = nil }
         if original != nil { original = nil }
         isSignedIn = false
-        if case .some = namedRelease { namedRelease = nil }
+        if case .some = unsignedParty { unsignedParty = nil }
     }
 
     /// Ends the request.
@@ -132,6 +132,26 @@ class RequestEvent: @unchecked Sendable {
         line.add("us", value: Int(nanoseconds / 1_000))
         line.end()
         return line.bytes
+    }
+
+    /// What the request counts to; nil if neither a proof, a passage nor a legacy client's call says so.
+    var party: CountedParty? {
+        if let caller { return .release(caller.release) }
+        if let passage { return passage.release.map { .release($0) } ?? .app(passage.app) }
+        return unsignedParty
+    }
+
+    /// How a request counts whose response was delivered.
+    var deliveredOutcome: MeterOutcome {
+        if let caller {
+            return caller.bearsTicket
+                ? .acceptedByTicket : caller.edition == .next ? .acceptedUnderNextKey : .accepted
+        }
+        return switch passage?.cause {
+        case nil: .accepted
+        case .open: .open
+        case .observed(let code): .observed(code)
+        }
     }
 
     /// How the event ended, as the log names it.
