@@ -655,8 +655,17 @@ final class Gateway: Handler, @unchecked Sendable {
     /// counted.
     private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
         guard let party = event.party else { return }
-        if let failure = exchange.deliveryFailure { return count(failure, of: event) }
+        let status = Gateway.backendStatus(on: exchange)
+        if let status { requestCounter.count(.answered(status), of: party) }
+        let failure = exchange.deliveryFailure ?? (status == .serverError ? .upstreamError : nil)
+        if let failure { return count(failure, of: event) }
         event.counted = requestCounter.count(event.deliveredOutcome, of: party)
+    }
+
+    /// The class of the backend's status; nil if the response is not the backend's.
+    private static func backendStatus(on exchange: any Exchange) -> StatusClass? {
+        guard exchange.upstreamNanoseconds != nil, let status = exchange.answeredStatus else { return nil }
+        return StatusClass(status: status)
     }
 
     /// The client that a trusted proxy names, as text.

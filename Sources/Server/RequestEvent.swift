@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignSchemes

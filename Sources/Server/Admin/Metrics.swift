@@ -232,7 +232,25 @@ struct Metrics: Sendable {
                 "Requests by how they ended. The release of a refused request is a claim; "
                 + "it is empty for a request that names none."
         )
-        let rows = totals.map { (labels: Metrics.labels(of: $0.key), count: $0.value) }
+        Metrics.add(totals.filter { $0.key.outcome.isEnd }, as: name, to: &page) { subject in
+            Metrics.labels(of: subject)
+        }
+        let responses = "countersign_upstream_responses_total"
+        page.describe(
+            responses, kind: .counter, help: "Responses of the backend, by the class of their status.")
+        Metrics.add(totals.filter { !$0.key.outcome.isEnd }, as: responses, to: &page) { subject in
+            [
+                ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme),
+                ("class", subject.outcome.label),
+            ]
+        }
+    }
+
+    private static func add(
+        _ totals: [MeterEntry.Subject: UInt64], as name: String, to page: inout PrometheusExposition,
+        labels: (MeterEntry.Subject) -> PrometheusExposition.Labels
+    ) {
+        let rows = totals.map { (labels: labels($0.key), count: $0.value) }
             .sorted { $0.labels.map(\.value).lexicographicallyPrecedes($1.labels.map(\.value)) }
         for row in rows { page.sample(name, labels: row.labels, value: row.count) }
     }
@@ -357,7 +375,7 @@ struct Metrics: Sendable {
             case .accepted: "current"
             case .acceptedUnderNextKey: "next"
             case .acceptedByTicket: "ticket"
-            case .open, .observed, .refused, .failed: ""
+            case .open, .observed, .refused, .failed, .answered: ""
             }
         return [
             ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme), ("key", key),
@@ -371,7 +389,7 @@ extension DeliveryFailure {
     fileprivate var isCausedByBackend: Bool {
         switch self {
         case .upstreamUnreachable, .upstreamBusy, .upstreamClosed, .upstreamTimeout, .upstreamInvalid,
-            .upstreamTruncated, .streamIdle:
+            .upstreamTruncated, .streamIdle, .upstreamError:
             true
         case .clientAborted, .clientSlow: false
         }

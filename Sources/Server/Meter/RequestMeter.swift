@@ -120,10 +120,12 @@ final class ReleaseCounters: @unchecked Sendable {
         case .refused(let code): 4 + code.ordinal
         case .observed(let code): 4 + codeCount + code.ordinal
         case .failed(let failure): 4 + 2 * codeCount + failure.ordinal
+        case .answered(let status): 4 + 2 * codeCount + failureCount + status.rawValue - 2
         }
     }
 
     private static let codeCount = Refusal.Code.allCases.count
+    private static let failureCount = DeliveryFailure.allCases.count
 }
 
 /// The release or app that a request counts to.
