@@ -289,7 +289,7 @@ final class Gateway: Handler, @unchecked Sendable {
             caller = judged
             try Gateway.checkScheme(judged.scheme)
             if route.admission != .release, judged.session == nil {
-                throw Refusal(.sessionEnded, detail: "this route needs a session")
+                throw Refusal(.sessionRequired, detail: "this route needs a session")
             }
         }
         let call = RouteCall(

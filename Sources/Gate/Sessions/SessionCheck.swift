@@ -80,7 +80,7 @@ extension AppRelease {
     func refusalForMissingSession(on route: RouteRules.Decision) -> Refusal {
         let rule = policy.routes.rules[route.index]
         return Refusal(
-            .sessionEnded,
+            .sessionRequired,
             detail: "this route needs a session: \(rule.prefixText) asks for `\(route.level.rawValue)`; "
                 + "`\(rule.command(setting: .signed, of: app))` lets a release in by itself")
     }

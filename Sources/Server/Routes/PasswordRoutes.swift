@@ -81,7 +81,7 @@ struct PasswordRoutes: Sendable {
 
     private static func session(of call: RouteCall) throws(Refusal) -> Session {
         guard let session = call.caller?.session else {
-            throw Refusal(.sessionEnded, detail: "this route needs a session")
+            throw Refusal(.sessionRequired, detail: "this route needs a session")
         }
         guard session.kind == .device else {
             throw Refusal(
