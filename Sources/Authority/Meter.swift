@@ -107,7 +107,9 @@ package enum MeterOutcome: Sendable, Hashable {
     package var countsAsAdmitted: Bool {
         switch self {
         case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .failed: true
-        case .open, .observed, .refused, .answered: false
+        // The proof of such a caller holds; it lacks what its route's level asks for.
+        case .observed(let code): code.isOfLevel
+        case .open, .refused, .answered: false
         }
     }
 

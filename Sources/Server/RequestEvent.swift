@@ -125,6 +125,7 @@ class RequestEvent: @unchecked Sendable {
             line.add("release", value: release.id.description)
             line.add("scheme", value: caller?.schemeName ?? release.scheme.rawValue)
         }
+        if let observed = caller?.observed { line.add("verdict", value: observed.name) }
         if let session = caller?.session {
             line.add("account", value: Int(session.account.number))
             line.add("session", value: session.id.description)
@@ -145,6 +146,7 @@ class RequestEvent: @unchecked Sendable {
     /// How a request counts whose response was delivered.
     var deliveredOutcome: MeterOutcome {
         if let caller {
+            if let observed = caller.observed { return .observed(observed) }
             return caller.bearsTicket
                 ? .acceptedByTicket : caller.edition == .next ? .acceptedUnderNextKey : .accepted
         }
