@@ -48,6 +48,7 @@ public enum Server {
         let manager = ServiceManager(environment: environment)
         let passed = try manager.takeSockets(configuration)
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
+        for problem in configuration.exposure { Service.warn(problem.message, about: "settings", in: log) }
         let drills = DrillControl(log: log)
         try KeyedRequestStorage.requireNoLog(
             in: DataFolder(configuration.data, absence: .create), over: configuration.store)

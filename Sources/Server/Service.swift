@@ -77,7 +77,7 @@ final class Service: @unchecked Sendable {
             self.port = port
             let authorities = Service.authorities(configuration, port: port)
             self.authorities = authorities
-            let target = try Service.upstream(configuration)
+            let target = try Service.upstream(configuration, log: log)
             upstream = target
             let settings = Service.listenerSettings(
                 configuration, authorities: authorities, tls: tls, servingPath: composition.servingPath)
@@ -366,11 +366,11 @@ final class Service: @unchecked Sendable {
         return [configuration.listen.host, "localhost"].map { HostPort(host: $0, port: port).description }
     }
 
-    private static func upstream(_ configuration: Configuration) throws -> UpstreamTarget? {
+    private static func upstream(_ configuration: Configuration, log: EventLog?) throws -> UpstreamTarget? {
         guard let url = configuration.upstream else { return nil }
         let target = UpstreamTarget(host: url.host, port: Int(url.port), tls: try configuration.upstreamTLS())
         // A backend whose name does not resolve yet counts as down: 502 until it resolves.
-        target.keepResolving()
+        target.keepResolving { Service.warn("--upstream: \($0)", about: "settings", in: log) }
         return target
     }
 

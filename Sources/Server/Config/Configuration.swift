@@ -85,8 +85,10 @@ public enum TLSMode: Sendable, Equatable {
 
 /// The admin listener's certificate.
 package enum AdminTLSMode: String, Sendable, CaseIterable {
-    /// Plain HTTP, for programs of this machine.
+    /// Plain HTTP, for programs of this machine. Other machines get `/health` and `/ready` alone.
     case off
+    /// Plain HTTP for other machines, too, whose tokens then travel in clear.
+    case insecureOff = "insecure-off"
     /// The certificate of the listener for clients.
     case on
 }
