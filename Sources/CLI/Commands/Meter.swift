@@ -29,6 +29,7 @@ extension Command {
         }
         let reading = try MeterReport(deployment.store, app: app, since: run.now / 86_400 - days + 1)
         try run.print(reading.json) { reading.text }
+        run.console.note("note: a running server adds its figures every two seconds")
         return .success
     }
 }
