@@ -679,7 +679,7 @@ final class Gateway: Handler, @unchecked Sendable {
             return
         }
         line = event.line(
-            for: exchange, from: proxiedClient(of: exchange),
+            for: exchange, from: proxiedClient(of: exchange), after: judgement,
             tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(line, urgency: isFailed ? .now : .soon)

@@ -74,8 +74,8 @@ class RequestEvent: @unchecked Sendable {
 
     /// One JSON line, written over `buffer`. `client` is the client that a trusted proxy names.
     func line(
-        for exchange: any Exchange, from client: String?, tracer: LoopTracer, clock: inout LogClock,
-        reusing buffer: consuming [UInt8]
+        for exchange: any Exchange, from client: String?, after judgement: Judgement, tracer: LoopTracer,
+        clock: inout LogClock, reusing buffer: consuming [UInt8]
     ) -> [UInt8] {
         buffer.removeAll(keepingCapacity: true)
         var line = JSONLine(reusing: buffer)
@@ -117,7 +117,10 @@ class RequestEvent: @unchecked Sendable {
         }
         if let passage {
             line.add("app", value: passage.app)
-            if let release = passage.release { line.add("release", value: release.id.description) }
+            if let release = passage.release {
+                line.add(
+                    judgement.signer == nil ? "claimed_release" : "release", value: release.id.description)
+            }
             if case .observed(let code) = passage.cause { line.add("verdict", value: code.name) }
         }
         if let release = caller?.release {
@@ -130,10 +133,37 @@ class RequestEvent: @unchecked Sendable {
             line.add("account", value: Int(session.account.number))
             line.add("session", value: session.id.description)
         }
+        if caller == nil, passage == nil { addClaims(judgement, to: &line) }
+        // An upgrade to another protocol ends here, and the backend answers the request without it.
+        if isAdmitted, request.names.contains(.connection), request.value(of: "upgrade") != nil {
+            line.add("dropped", value: "upgrade")
+        }
         line.add("bytes", value: exchange.answeredBytes)
         line.add("us", value: Int(nanoseconds / 1_000))
         line.end()
         return line.bytes
+    }
+
+    /// What is known of the caller of a refused request, or of a legacy client's call. What it claims and has
+    /// not proved has names of its own: another caller may have sent it.
+    private func addClaims(_ judgement: Judgement, to line: inout JSONLine) {
+        if let release = judgement.release {
+            let isProven = judgement.signer != nil
+            line.add(isProven ? "app" : "claimed_app", value: release.app)
+            line.add(isProven ? "release" : "claimed_release", value: release.id.description)
+            line.add("scheme", value: release.scheme.rawValue)
+            guard let session = judgement.session else { return }
+            if isProven { line.add("account", value: Int(session.account.number)) }
+            line.add(isProven ? "session" : "claimed_session", value: session.id.description)
+            return
+        }
+        switch unsignedParty {
+        case .release(let release):
+            line.add("app", value: release.app)
+            line.add("claimed_release", value: release.id.description)
+        case .app(let name): line.add("app", value: name)
+        case .unknown, nil: break
+        }
     }
 
     /// What the request counts to; nil if neither a proof, a passage nor a legacy client's call says so.

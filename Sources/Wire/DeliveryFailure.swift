@@ -28,6 +28,24 @@ package enum DeliveryFailure: String, Sendable, CaseIterable {
     /// The backend's response has a status of 500 or more, and reached the client whole.
     case upstreamError = "upstream-5xx"
 
+    /// Whether the backend is the cause, not the client.
+    package var isCausedByBackend: Bool {
+        switch self {
+        case .upstreamUnreachable, .upstreamBusy, .upstreamClosed, .upstreamTimeout, .upstreamInvalid,
+            .upstreamTruncated, .streamIdle, .upstreamError:
+            true
+        case .clientAborted, .clientSlow: false
+        }
+    }
+
+    /// Whether the head of the backend's response had arrived.
+    package var isAfterHead: Bool {
+        switch self {
+        case .upstreamTruncated, .streamIdle, .upstreamError: true
+        default: false
+        }
+    }
+
     /// The position in `allCases`, for tables.
     package var ordinal: Int {
         switch self {

@@ -49,7 +49,8 @@ import Testing
             "/login%e0%80%aflogin.php", "/login%F0%80%80%AFlogin.php", "/login/login%E0%80%AEphp",
             "/x/..%20/login/login.php", "/index.php/login/login.php", "/x/y.CGI/login/login.php",
             "/index.php%2Flogin\\login.php", "/login/run.do/login.php",
-            "/a.php/b.php/c.php/d.php/e.php/login", "/login/login.php%3Fa", "/login/login.php%3b", "/login/login.php%2f",
+            "/a.php/b.php/c.php/d.php/e.php/login", "/login/login.php%3Fa", "/login/login.php%3b",
+            "/login/login.php%2f",
         ])
     func spellings(_ target: String) throws {
         #expect(try reading("POST", target) == .ambiguous(.login))

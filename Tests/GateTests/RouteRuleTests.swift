@@ -67,6 +67,7 @@ extension RouteRules {
         #expect(await scene.refusal(of: request, for: .ownRoute) == nil)
         let refusal = try await scene.refusal(
             of: scene.releaseRequest("/countersign/v1/login/start", nonce: "b"))
-        #expect(refusal?.code == .sessionRequired && refusal?.endedSession == nil, "no session was there to end")
+        #expect(
+            refusal?.code == .sessionRequired && refusal?.endedSession == nil, "no session was there to end")
     }
 }

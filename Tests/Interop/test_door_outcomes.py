@@ -9,6 +9,7 @@ from typing import Callable, NamedTuple
 import pytest
 
 import bearer
+from clock import Clock
 from l1_client import signed
 from person import Person
 from products import ROOT
@@ -198,3 +199,48 @@ def test_a_stranger_that_signs_out_writes_no_more_lines_than_others(place):
     lines = [json.loads(line) for line in place.gateway.log_path.read_text().splitlines()]
     assert len([line for line in lines if line.get("path") == "/user/logout"]) == 100
     place.gateway.start()
+
+
+def test_an_attacked_account_is_named(tmp_path):
+    """By its number in the log, at most once an hour with the count, and by `account show`; a name without an account is not."""
+    gateway = Administered(tmp_path, clock=Clock(tmp_path))
+    gateway.options = ("--login-account", "1000/1s", "--login-address", "100000/1s")
+    with gateway:
+        bearer.add_app(gateway, 2)
+
+        def guess(name: str, count: int = 1, password: str = WRONG) -> None:
+            for _ in range(count):
+                body = json.dumps({"account": name, "password": password, "device": bearer.DEVICE}).encode()
+                gateway.send(gateway.key.request("POST", f"{bearer.PREFIX}/login/password", body,
+                                                 fields=[("content-type", "application/json")]))
+
+        def shown(name: str) -> dict:
+            return json.loads(gateway.admin("account", "show", "demo", name, "--json").out)
+
+        def reports() -> list[str]:
+            return [event["message"] for event in gateway.events() if event.get("log") == "guesses"]
+
+        guess("user-1", 9)
+        guess("user-1", 3, "password of user-1")
+        guess("nobody", 30)
+        guess("user-0", 12)
+        until(lambda: gateway.clock.advance(1) or reports(), "nothing is reported")
+        until(lambda: gateway.clock.advance(1) or shown("user-0")["failed_logins"], "it is not shown")
+        number = shown("user-0")["number"]
+        assert [message.partition(";")[0] for message in reports()] == [
+            f"app demo, account {number}: 12 failed logins since the last report"]
+        assert shown("user-0")["failed_logins"]["count"] == 12 and shown("user-1")["failed_logins"]["count"] == 9
+        assert gateway.metrics()["countersign_accounts_attacked", ()] == 2, "that of the name without an account, too"
+        # No second report within the hour; then one with all that came meanwhile.
+        guess("user-0", 15)
+        until(lambda: gateway.clock.advance(1) or shown("user-0")["failed_logins"]["count"] == 27, lambda: shown("user-0"))
+        assert len(reports()) == 1
+        guess("user-0", 2)
+        gateway.clock.advance(3_601)
+        until(lambda: gateway.clock.advance(1) or len(reports()) == 2, reports)
+        assert f"account {number}: 17 failed logins" in reports()[1]
+        # It survives a restart, without a name on the disk.
+        gateway.stop()
+        gateway.start()
+        assert shown("user-0")["failed_logins"]["count"] == 29
+        assert b"user-0" not in (gateway.data / "account-guesses").read_bytes()

@@ -95,7 +95,8 @@ import Testing
             let next = loop.countAccepted(try release("r_2"), under: .next)
             current.record(nanoseconds: 5, upstreamNanoseconds: 3)
             next.record(nanoseconds: 7, upstreamNanoseconds: nil)
-            loop.count(.refused(.stale), of: .release(try release("r_1"))).record(nanoseconds: 1, upstreamNanoseconds: nil)
+            loop.count(.refused(.stale), of: .release(try release("r_1"))).record(
+                nanoseconds: 1, upstreamNanoseconds: nil)
         }
         let found = meter.durations()
         func sum(of outcome: String, over span: DurationSeries.Span) -> UInt64? {

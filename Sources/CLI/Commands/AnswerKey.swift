@@ -22,7 +22,7 @@ extension Command {
         words: ["answer-key", "rotate"], summary: "let the next key sign the server's answers",
         options: [
             .flag(
-                "force", meaning: "rotate although live releases were added before the next key was made"),
+                "force", meaning: "rotate although live releases were added before the next key was made")
         ] + Option.cutOff + [.data, .json],
         notes: """
             The next key, with which apps are built as `next_authority_key`, signs from the next answer on; \

@@ -129,7 +129,8 @@ package final class FileDescriptor: Sendable {
                 let holder = file.noted().map { "process \($0)" } ?? "another process"
                 throw OperationalError(
                     .failed,
-                    message: "\(name) is in use by \(holder): one server runs on a data folder; stop it first, "
+                    message:
+                        "\(name) is in use by \(holder): one server runs on a data folder; stop it first, "
                         + "or replace it by `countersign restart`")
             }
             throw OperationalError.system(path, code: errno)

@@ -105,8 +105,8 @@ package struct RouteRules: Sendable, Equatable {
         return found.sorted().map { rules[$0] }.filter { !$0.limits.isEmpty }
     }
 
-    /// The other readings of a path; refuses a path that is ambiguous in any other way than by programs, case,
-    /// escapes and extensions.
+    /// The other readings of a path; refuses a path that is ambiguous in any other way than by programs,
+    /// case, escapes and extensions.
     private func others(of path: Span<UInt8>) throws(Refusal) -> [[UInt8]] {
         if let ambiguity = LoosePath.ambiguity(of: path) {
             throw Refusal(

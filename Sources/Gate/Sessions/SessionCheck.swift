@@ -105,8 +105,8 @@ extension AppRelease {
 }
 
 extension Refusal.Code {
-    /// Whether a route's level is the reason: the session or the device's signature is missing, or the session
-    /// has no device key.
+    /// Whether a route's level is the reason: the session or the device's signature is missing, or the
+    /// session has no device key.
     package var isOfLevel: Bool {
         switch self {
         case .sessionRequired, .deviceUnsigned, .forbidden: true

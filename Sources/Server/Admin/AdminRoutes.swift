@@ -145,9 +145,9 @@ extension ServerResponse {
     fileprivate static let plainFromElsewhere = ServerResponse(
         status: 403, type: "application/problem+json",
         body: Array(
-            (#"{"type":"about:blank","title":"Forbidden","status":403,"code":"tls","detail":"over plain HTTP "#
-                + #"other machines get /health and /ready alone: set --admin-tls on, or use a tunnel such as "#
-                + #"`ssh -L 8444:127.0.0.1:8444 HOST`"}"#).utf8))
+            (#"{"type":"about:blank","title":"Forbidden","status":403,"code":"tls","detail":"over plain "#
+                + #"HTTP other machines get /health and /ready alone: set --admin-tls on, or use a "#
+                + #"tunnel such as `ssh -L 8444:127.0.0.1:8444 HOST`"}"#).utf8))
 
     /// Source: RFC 9110 §15.5.2, RFC 6750 §3.
     static let unauthorized = ServerResponse(

@@ -21,7 +21,7 @@ extension Configuration.ReadResult {
 }
 
 extension Configuration {
-    /// Warnings of addresses that other machines reach, each with its remedy. `serve` logs them when it starts.
+    /// Warnings of addresses that other machines reach, each with its remedy. `serve` logs them at its start.
     var exposure: [ConfigurationProblem] {
         var problems: [ConfigurationProblem] = []
         func warn(_ setting: String, message: String, expected: String) {

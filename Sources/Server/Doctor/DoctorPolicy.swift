@@ -26,6 +26,7 @@ extension Doctor {
                 checkObserving(policy, of: app, meter: recent)
                 checkRoutes(policy, of: app, meter: recent)
                 checkTraffic(policy, of: app)
+                checkCondition(try AppCondition(app, meter: meter, at: now), of: app)
                 if policy.registration == .open {
                     add(
                         .policy, verdict: .warning, message: "app \(app.name): anybody may sign up",
@@ -93,6 +94,27 @@ extension Doctor {
                         + (methods.isEmpty ? "" : " --methods \(methods.joined(separator: ","))")
                         + rule.limits.texts.map { " --\($0.name) \($0.value)" }.joined()
                     : showMeter)
+        }
+    }
+
+    /// What the policy alone does not show.
+    private mutating func checkCondition(_ condition: AppCondition, of app: App) {
+        let showMeter = ownCommand("meter", app.name.description)
+        if condition.isFailing {
+            add(
+                .policy, verdict: .warning,
+                message:
+                    "app \(app.name): \(condition.failed) of \(condition.forwarded) requests failed at its "
+                    + "backend today and yesterday",
+                expected: "whole responses of a status below 500; the log has the requests",
+                command: showMeter)
+        }
+        if condition.unregistered > 0 {
+            add(
+                .policy, verdict: .warning,
+                message: "app \(app.name): \(condition.unregistered) requests of versions that are not "
+                    + "registered came today and yesterday; `release retire` does not reach such versions",
+                expected: "`countersign release add` for each version in the field", command: showMeter)
         }
     }
 

@@ -64,7 +64,7 @@ extension LegacyRoutes {
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
             let user = AccountIdentity(accepted.account).clientNumber
         else { return .noUser(Login.wrongCredentials, of: app) }
-        await services.refund(receipt, at: call.now)
+        await services.refund(receipt, of: attempt.counted, in: app.name, at: call.now)
         let account = accepted.account
         guard session == nil || session?.account.number == account.number else {
             return .noUser(Login.wrongCredentials, of: app)

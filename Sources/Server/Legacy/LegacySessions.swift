@@ -19,7 +19,7 @@ extension LegacyRoutes {
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
             let user = AccountIdentity(accepted.account).clientNumber
         else { return .noUser(Login.wrongCredentials, of: app) }
-        await services.refund(receipt, at: call.now)
+        await services.refund(receipt, of: attempt.counted, in: app.name, at: call.now)
         let account = await upgraded(accepted, at: call.now)
         return try await signedIn(account, as: user, in: app, for: call)
     }
@@ -48,7 +48,7 @@ extension LegacyRoutes {
             }
         } catch {
             // Without a verdict the guess does not count.
-            await services.refund(receipt, at: now)
+            await services.refund(receipt, of: attempt.counted, in: attempt.app.name, at: now)
             throw error
         }
         guard let accepted, try await spend(accepted.use, at: now) else { return nil }

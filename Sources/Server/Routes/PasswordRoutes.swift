@@ -74,7 +74,8 @@ struct PasswordRoutes: Sendable {
             ).registration
             return (proved, registration)
         }
-        await services.refund(proved.receipt, at: now)
+        await services.refund(
+            proved.receipt, of: proved.account.name, in: proved.account.app, at: now)
         try await services.enrolment.change(registration, of: proved, keeping: session.id, at: now)
         return RouteResult([:])
     }
