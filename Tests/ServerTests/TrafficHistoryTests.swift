@@ -70,7 +70,7 @@ import Testing
     private func refusal(_ event: String, code: String, length: Int = 10) -> RecentRefusal {
         RecentRefusal(
             event: event, code: code, line: [UInt8](repeating: 0x20, count: length), named: nil,
-            search: .notMade)
+            search: .notMade, time: 0)
     }
 
     @Test func explanationsAreOneASecond() {

@@ -25,6 +25,8 @@ public struct Configuration: Sendable, Equatable {
     public var replay = ReplayLocation.file
     /// The listener's certificate.
     public var tls = TLSMode.automatic
+    /// Bytes on the disk for refused requests; 0 for none.
+    package var refusalBytes = 1 << 30
     /// Whether the admin listener has TLS.
     package var adminTLS = AdminTLSMode.off
     /// Names, lower-case, by which the admin listener may be called beside addresses, `localhost` and the
