@@ -24,8 +24,10 @@ package struct AppCondition: Sendable, Equatable {
     /// `now` is in whole Unix seconds.
     package init(_ policy: Policy, at now: Int64) {
         isInMaintenance = policy.traffic.maintenance != nil
-        observingUntil = ([policy.enforcement] + policy.routes.rules.compactMap(\.enforcement)).compactMap {
-            if case .observe(let until) = $0, $0.isObserving(at: now) { until } else { nil }
+        let all = [policy.enforcement] + policy.routes.rules.compactMap(\.enforcement)
+        observingUntil = all.compactMap { (enforcement) -> Int64? in
+            guard case .observe(let until) = enforcement, until > now else { return nil }
+            return until
         }.max()
     }
 

@@ -131,7 +131,7 @@ def test_no_way_to_write_a_path_evades_its_limits(tmp_path, backend, path):
     """Also where the other routes have limits, wider ones: those of each reading of the path count."""
     with Front(tmp_path, backend, *options_of(path)) as gateway:
         gateway.admin("route", "set", "demo", "/", "--require", "signed", "--rate-release", "1000/hour")
-        gateway.admin("route", "set", "demo", "/search", "--require", "signed", "--rate-release", "3/hour", "--limit-body", "4")
+        gateway.admin("route", "set", "demo", "/search", "--require", "signed", "--rate-release", "3/hour", "--max-body", "4")
         request = gateway.key.request
         targets = ["/search", "/Search", "/search.html", "/index.php/search", "/a.cgi/SEARCH.json/x"]
         assert gateway.codes([request("GET", target) for target in targets]) == ["ok"] * 3 + ["rate-limited"] * 2

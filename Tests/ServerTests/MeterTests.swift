@@ -59,6 +59,17 @@ import Testing
         #expect(failure.ordinal == DeliveryFailure.allCases.firstIndex(of: failure))
     }
 
+    @Test func eachOutcomeHasAPlaceAndANameOfItsOwn() {
+        for (index, outcome) in MeterOutcome.all.enumerated() {
+            #expect(ReleaseCounters.place(of: outcome) == index)
+            #expect(MeterOutcome(name: outcome.name) == outcome)
+        }
+        #expect(Set(MeterOutcome.all.map(\.name)).count == MeterOutcome.all.count)
+        #expect(
+            [200, 204, 304, 404, 500, 599, 999].map { StatusClass(status: $0).text }
+                == ["2xx", "2xx", "3xx", "4xx", "5xx", "5xx", "5xx"])
+    }
+
     @Test func whatTheStoreDoesNotTakeGoesWithTheNextTime() throws {
         let meter = RequestMeter()
         let store = Book()

@@ -183,6 +183,9 @@ package final class AccountGuesses: Sendable {
 }
 
 extension AccountGuesses {
+    /// Writes the whole file or nothing.
+    package func write(to path: String) throws(OperationalError) { try KeyFile.replace(path, by: snapshot) }
+
     /// What a server has kept in that file; nil if there is none that can be read.
     package static func read(_ path: String) -> AccountGuesses? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)

@@ -51,7 +51,7 @@ extension Command {
 
 extension Command {
     static let appList = Command(
-        words: ["app", "list"], summary: "list the apps, and how they do", options: [.data, .json],
+        words: ["app", "list"], summary: "list the apps", options: [.data, .json],
         notes: """
             STATE is what an operator should know: maintenance, observing, requests that failed at the
             backend if they are one in twenty, and requests of versions that are not registered; the last

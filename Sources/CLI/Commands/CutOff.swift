@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignWire
 
 /// The callers that a command cuts off at once.
@@ -17,7 +18,8 @@ struct CutOff {
         let ids = Set(releases.map(\.id))
         var sessions = 0
         for app in Set(releases.map(\.app)) {
-            for group in try deployment.store.liveSessions(of: app) {
+            let idle = try deployment.app(app).policy().sessionIdle
+            for group in try deployment.store.liveSessions(of: app, usedSince: now - idle) {
                 if let id = group.release, ids.contains(id) { sessions += group.count }
             }
         }

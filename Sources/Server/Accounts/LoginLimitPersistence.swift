@@ -89,7 +89,7 @@ final class LoginLimitPersistence: @unchecked Sendable {
         let changes = guesses.changes
         guard changes != writtenGuesses else { return }
         do {
-            try KeyFile.replace(guessFile, by: guesses.snapshot)
+            try guesses.write(to: guessFile)
             writtenGuesses = changes
         } catch {
             log?.note(subject: "guesses", message: error.message)

@@ -48,7 +48,8 @@ final class RefusalRing {
         buckets = slots / 4
         file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else {
-            throw SystemCallError(errno, while: "\(path): cannot open").fault(.unreachable)
+            throw OperationalError(
+                .unreachable, message: "\(path): cannot open: \(String(cString: strerror(errno)))")
         }
         // Another process may write to it: then the first record that this one keeps makes it ready.
         if !load() { _ = lock() }
