@@ -63,6 +63,7 @@ func sentence(_ end: SessionEnd) -> String {
     case .passwordChanged: "Your password was changed."
     case .disabled: "Your account is locked."
     case .restored, .deviceKeyLost: "Please sign in again."
+    case .never: "Please sign in."
     case .other(let word): word
     }
 }

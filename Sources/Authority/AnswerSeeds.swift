@@ -162,7 +162,7 @@ extension AnswerSeeds {
 
 extension AppRelease.Retirement {
     /// Whether no device is served any more.
-    fileprivate func isComplete(at now: Int64) -> Bool {
+    package func isComplete(at now: Int64) -> Bool {
         stage(at: now) == .retired && percent(at: now) == 100
     }
 }

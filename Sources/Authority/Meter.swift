@@ -37,8 +37,22 @@ package struct MeterEntry: Sendable, Equatable {
     }
 }
 
-/// How a request ended. One that the gate admitted counts as accepted if its response was delivered, whatever
-/// the backend's status.
+/// The class of an HTTP status. Source: RFC 9110 §15.
+package enum StatusClass: Int, Sendable, CaseIterable {
+    case success = 2
+    case redirection
+    case clientError
+    case serverError
+
+    /// The class of a final status. Statuses over 599 count as errors of the server.
+    package init(status: Int) { self = StatusClass(rawValue: status / 100) ?? .serverError }
+
+    /// `2xx` to `5xx`.
+    package var text: String { "\(rawValue)xx" }
+}
+
+/// How a request ended. One that the gate admitted counts as accepted if its response was delivered, and was
+/// no server error of the backend.
 package enum MeterOutcome: Sendable, Hashable {
     case accepted
     /// Accepted under the next key.
@@ -50,15 +64,17 @@ package enum MeterOutcome: Sendable, Hashable {
     /// Passed although it would be refused with this code, because its route only observes.
     case observed(Refusal.Code)
     case refused(Refusal.Code)
-    /// Admitted, or passed without proof, and the response was not delivered.
+    /// Admitted, or passed without proof, and the backend or the delivery of its response failed.
     case failed(DeliveryFailure)
+    /// The backend has responded. Such a request is counted by how it ended, too.
+    case answered(StatusClass)
 
     /// All outcomes, in an order that does not change while the process runs.
     package static let all: [MeterOutcome] =
         [.accepted, .acceptedUnderNextKey, .acceptedByTicket, .open]
         + Refusal.Code.allCases.map { .refused($0) }
         + Refusal.Code.allCases.map { .observed($0) }
-        + DeliveryFailure.allCases.map { .failed($0) }
+        + DeliveryFailure.allCases.map { .failed($0) } + StatusClass.allCases.map { .answered($0) }
 
     /// The outcome's name in the store; names are never reused.
     package var name: String {
@@ -70,6 +86,7 @@ package enum MeterOutcome: Sendable, Hashable {
         case .observed(let code): MeterOutcome.observedPrefix + code.rawValue
         case .refused(let code): code.rawValue
         case .failed(let failure): MeterOutcome.failedPrefix + failure.rawValue
+        case .answered(let status): MeterOutcome.answeredPrefix + status.text
         }
     }
 
@@ -81,6 +98,7 @@ package enum MeterOutcome: Sendable, Hashable {
         case .observed(let code): "would-refuse-\(code.rawValue)"
         case .refused(let code): code.rawValue
         case .failed(let failure): failure.rawValue
+        case .answered(let status): status.text
         }
     }
 
@@ -89,12 +107,18 @@ package enum MeterOutcome: Sendable, Hashable {
     package var countsAsAdmitted: Bool {
         switch self {
         case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .failed: true
-        case .open, .observed, .refused: false
+        // The proof of such a caller holds; it lacks what its route's level asks for.
+        case .observed(let code): code.isOfLevel
+        case .open, .refused, .answered: false
         }
     }
 
+    /// Whether this is how a request ended: each request has one such outcome.
+    package var isEnd: Bool { if case .answered = self { false } else { true } }
+
     private static let observedPrefix = "would-refuse "
     private static let failedPrefix = "failed "
+    private static let answeredPrefix = "answered "
 
     package init?(name: String) {
         switch name {
@@ -106,6 +130,10 @@ package enum MeterOutcome: Sendable, Hashable {
             let failure = DeliveryFailure(rawValue: String(name.dropFirst(MeterOutcome.failedPrefix.count)))
             guard let failure else { return nil }
             self = .failed(failure)
+        case let name where name.hasPrefix(MeterOutcome.answeredPrefix):
+            let text = name.dropFirst(MeterOutcome.answeredPrefix.count)
+            guard let status = StatusClass.allCases.first(where: { $0.text == text }) else { return nil }
+            self = .answered(status)
         default:
             let isObserved = name.hasPrefix(MeterOutcome.observedPrefix)
             let code = isObserved ? String(name.dropFirst(MeterOutcome.observedPrefix.count)) : name

@@ -128,6 +128,11 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         package let host: LegacyHostClaim
     }
 
+    /// What the policies of all apps suspend.
+    package func conditions(at now: Int64) -> [AppName: AppCondition] {
+        lock.read { snapshot.policies }.mapValues { AppCondition($0, at: now) }
+    }
+
     /// The apps with routes that only observe.
     package func observed(at now: Int64) -> [AppName: ObservedApp] {
         let policies = lock.read { snapshot.policies }

@@ -19,6 +19,7 @@ package final class Caller: @unchecked Sendable {
         var created: Int64?
         let body: BodyExpectation
         var withheld: WithheldToken?
+        var observed: Refusal.Code?
     }
 
     private var values: Values
@@ -46,6 +47,12 @@ package final class Caller: @unchecked Sendable {
     /// The parts of the request that are not forwarded because they contain a token; nil for callers whose
     /// proof is a signature.
     package var withheld: WithheldToken? { values.withheld }
+    /// The refusal of a caller that lacks the session or device signature of its route, if the route or app
+    /// only observes. The proof of such a caller holds.
+    package internal(set) var observed: Refusal.Code? {
+        get { values.observed }
+        set { values.observed = newValue }
+    }
     /// Whether the caller's proof is an upload ticket.
     package var bearsTicket: Bool { if let withheld, withheld.ticket != nil { true } else { false } }
 

@@ -344,12 +344,16 @@ package final class Gate: Sendable {
                 of: release, proven: session, sending: request, claim: claim, lease: work)
         }
         let route = destination == .backend ? try release.decision(for: request) : nil
-        try sessions.check(session, of: release, on: route, to: destination, at: now)
-        judgement.step = .device
-        if let route, case .device = route.level {
-            try devices.check(
-                session, of: release, sending: request, on: route, signed: claim.label, from: network,
-                at: now, key: deviceKey, lease: work)
+        do throws(Refusal) {
+            try sessions.check(session, of: release, on: route, to: destination, at: now)
+            judgement.step = .device
+            if let route, case .device = route.level {
+                try devices.check(
+                    session, of: release, sending: request, on: route, signed: claim.label, from: network,
+                    at: now, key: deviceKey, lease: work)
+            }
+        } catch {
+            judgement.observed = try release.observing(error, on: route, at: now)
         }
         judgement.step = .end
         return session
@@ -374,12 +378,16 @@ package final class Gate: Sendable {
         caller.update = judgement.update
         judgement.step = .session
         let route = try caller.release.policy.routes.decision(for: request)
-        try sessions.check(caller, on: route, at: clock.now)
-        judgement.step = .device
-        if route.level == .device {
-            try devices.check(
-                caller.session, of: caller.release, sending: request, on: route, signed: ByteRange.empty,
-                from: { [] }, at: clock.now, key: nil, lease: work)
+        do throws(Refusal) {
+            try sessions.check(caller, on: route, at: clock.now)
+            judgement.step = .device
+            if route.level == .device {
+                try devices.check(
+                    caller.session, of: caller.release, sending: request, on: route, signed: ByteRange.empty,
+                    from: { [] }, at: clock.now, key: nil, lease: work)
+            }
+        } catch {
+            caller.observed = try caller.release.observing(error, on: route, at: clock.now)
         }
         judgement.step = .end
         return caller

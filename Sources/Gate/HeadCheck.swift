@@ -41,7 +41,9 @@ struct HeadCheck: Sendable {
             !request.names.contains(.authorization)
         {
             let route = try release.policy.routes.decision(for: request)
-            if route.level >= .session { throw release.refusalForMissingSession(on: route) }
+            if route.level >= .session {
+                _ = try release.observing(release.refusalForMissingSession(on: route), on: route, at: now)
+            }
         }
     }
 

@@ -33,6 +33,8 @@ package final class Judgement: @unchecked Sendable {
     package internal(set) var signer: SigningKey?
     /// The notice about the caller's version to send with the response; nil for none.
     package internal(set) var update: UpdateNotice?
+    /// The refusal that the request's route only observes, of a caller whose proof holds.
+    var observed: Refusal.Code?
     /// The proof from the head, until the rest of the request is judged.
     var fresh: FreshProof?
     /// The complete proof while the replay guard must wait, and the workspace that its claim refers to.
@@ -100,9 +102,11 @@ package final class Judgement: @unchecked Sendable {
     func admit(_ proof: consuming CompleteProof, session: Session?) -> Caller {
         if case .some = caller, isKnownUniquelyReferenced(&caller), let caller {
             caller.renew(proof, session: session, update: update)
+            if let observed { caller.observed = observed }
             return caller
         }
         let caller = Caller(proof, session: session, update: update)
+        if let observed { caller.observed = observed }
         self.caller = caller
         return caller
     }
@@ -114,6 +118,7 @@ package final class Judgement: @unchecked Sendable {
         signer = nil
         // What most requests do not have is compared first, which costs less than to destroy nothing.
         if case .some = update { update = nil }
+        if observed != nil { observed = nil }
         if fresh != nil { fresh = nil }
         if waiting != nil { waiting = nil }
         if case .some = lease { lease = nil }

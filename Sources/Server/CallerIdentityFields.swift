@@ -50,6 +50,7 @@ final class CallerIdentityFields {
             lines.append(contentsOf: unsigned)
             lines.append(contentsOf: "\r\n".utf8)
         }
+        if let observed = caller.observed { CallerIdentityFields.append(observed, to: &lines) }
         if caller.release.policy.assertion == .signed {
             try asserter.append(
                 for: request, caller: caller, from: client.address, event: event, at: now(), to: &lines)
@@ -62,9 +63,7 @@ final class CallerIdentityFields {
         for passage: PassThrough, sending request: Request, over exchange: any Exchange, event: EventID
     ) -> [UInt8] {
         var lines = ClientAddressFields.lines(for: exchange, sending: request, behind: proxies).bytes
-        if case .observed(let code) = passage.cause {
-            lines.append(contentsOf: "Countersign-Verdict: \(code.rawValue)\r\n".utf8)
-        }
+        if case .observed(let code) = passage.cause { CallerIdentityFields.append(code, to: &lines) }
         CallerIdentityFields.append(event, to: &lines)
         return rewriter?(lines, request) ?? lines
     }
@@ -86,6 +85,10 @@ final class CallerIdentityFields {
             lines.append(contentsOf: "\r\n".utf8)
         }
         return lines
+    }
+
+    private static func append(_ verdict: Refusal.Code, to lines: inout [UInt8]) {
+        lines.append(contentsOf: "Countersign-Verdict: \(verdict.rawValue)\r\n".utf8)
     }
 
     /// ``EventID`` stands right before the end; see ``ClientAddressFields/lines(for:)``.

@@ -289,7 +289,7 @@ final class Gateway: Handler, @unchecked Sendable {
             caller = judged
             try Gateway.checkScheme(judged.scheme)
             if route.admission != .release, judged.session == nil {
-                throw Refusal(.sessionEnded, detail: "this route needs a session")
+                throw Refusal(.sessionRequired, detail: "this route needs a session")
             }
         }
         let call = RouteCall(
@@ -543,7 +543,6 @@ final class Gateway: Handler, @unchecked Sendable {
         on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) {
         count(refusal, of: event, named: judgement.release, on: exchange)
-        requestCounter.respond(with: refusal.code)
         if judgement.failedVerification,
             !exchange.source.take(.failedVerification, now: exchange.loop.seconds)
         {
@@ -636,42 +635,37 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// Counts a refused request. One that was admitted, or passed without proof, and then failed at the
     /// backend or the client counts by that failure. `named` is the release that the request claims.
-    private func count(
+    func count(
         _ refusal: Refusal, of event: RequestEvent, named: AppRelease?, on exchange: any Exchange
     ) {
+        requestCounter.respond(with: refusal.code)
         if event.isAdmitted, let failure = exchange.deliveryFailure { return count(failure, of: event) }
-        if event.caller == nil, let passage = event.passage {
-            event.counted = requestCounter.refuse(refusal.code, passedBy: passage)
-        } else {
-            event.counted = requestCounter.refuse(refusal.code, named: event.caller?.release ?? named)
-        }
+        let party = event.party ?? named.map { .release($0) } ?? .unknown
+        event.counted = requestCounter.count(.refused(refusal.code), of: party)
     }
 
     private func count(_ failure: DeliveryFailure, of event: RequestEvent) {
         event.failure = failure
-        if let release = event.caller?.release ?? event.namedRelease {
-            event.counted = requestCounter.fail(failure, of: release)
-        } else if let passage = event.passage {
-            event.counted = requestCounter.fail(failure, passedBy: passage)
-        }
+        // A request that passed without a proof has only claimed its release.
+        let party = event.caller == nil ? event.passage.map { .app($0.app) } ?? event.party : event.party
+        if let party { event.counted = requestCounter.count(.failed(failure), of: party) }
     }
 
     /// Counts a request that was not refused, by how its response ended. The authority's open routes are not
     /// counted.
     private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
-        if let failure = exchange.deliveryFailure, event.isAdmitted || event.namedRelease != nil {
-            return count(failure, of: event)
-        }
-        if let caller = event.caller {
-            event.counted =
-                caller.bearsTicket
-                ? requestCounter.acceptTicket(of: caller.release)
-                : requestCounter.countAccepted(caller.release, under: caller.edition)
-        } else if let passage = event.passage {
-            event.counted = requestCounter.pass(passage)
-        } else if let release = event.namedRelease {
-            event.counted = requestCounter.countAccepted(release, under: .current)
-        }
+        guard let party = event.party else { return }
+        let status = Gateway.backendStatus(on: exchange)
+        if let status { requestCounter.count(.answered(status), of: party) }
+        let failure = exchange.deliveryFailure ?? (status == .serverError ? .upstreamError : nil)
+        if let failure { return count(failure, of: event) }
+        event.counted = requestCounter.count(event.deliveredOutcome, of: party)
+    }
+
+    /// The class of the backend's status; nil if the response is not the backend's.
+    private static func backendStatus(on exchange: any Exchange) -> StatusClass? {
+        guard exchange.upstreamNanoseconds != nil, let status = exchange.answeredStatus else { return nil }
+        return StatusClass(status: status)
     }
 
     /// The client that a trusted proxy names, as text.
@@ -685,7 +679,7 @@ final class Gateway: Handler, @unchecked Sendable {
             return
         }
         line = event.line(
-            for: exchange, from: proxiedClient(of: exchange),
+            for: exchange, from: proxiedClient(of: exchange), after: judgement,
             tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(line, urgency: isFailed ? .now : .soon)

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignSchemes
@@ -32,10 +33,10 @@ class RequestEvent: @unchecked Sendable {
     var passage: PassThrough?
     /// The request that a proxy asked about; nil unless this request asks for a decision.
     var original: DecideSubject?
-    /// Whether a legacy client sent a right password: such a client signs nothing.
+    /// Whether a legacy client sent a right password or login token: such a client signs nothing.
     var isSignedIn = false
-    /// The release that such a client names.
-    var namedRelease: AppRelease?
+    /// What such a client's call counts to: the release that it names, or the app.
+    var unsignedParty: CountedParty?
 
     /// Whether the request went on to the backend, or to a route of the authority that asks for a proof.
     var isAdmitted: Bool { caller != nil || passage != nil }
@@ -65,7 +66,7 @@ class RequestEvent: @unchecked Sendable {
         if passage != nil { passage = nil }
         if original != nil { original = nil }
         isSignedIn = false
-        if case .some = namedRelease { namedRelease = nil }
+        if case .some = unsignedParty { unsignedParty = nil }
     }
 
     /// Ends the request.
@@ -73,8 +74,8 @@ class RequestEvent: @unchecked Sendable {
 
     /// One JSON line, written over `buffer`. `client` is the client that a trusted proxy names.
     func line(
-        for exchange: any Exchange, from client: String?, tracer: LoopTracer, clock: inout LogClock,
-        reusing buffer: consuming [UInt8]
+        for exchange: any Exchange, from client: String?, after judgement: Judgement, tracer: LoopTracer,
+        clock: inout LogClock, reusing buffer: consuming [UInt8]
     ) -> [UInt8] {
         buffer.removeAll(keepingCapacity: true)
         var line = JSONLine(reusing: buffer)
@@ -116,7 +117,10 @@ class RequestEvent: @unchecked Sendable {
         }
         if let passage {
             line.add("app", value: passage.app)
-            if let release = passage.release { line.add("release", value: release.id.description) }
+            if let release = passage.release {
+                line.add(
+                    judgement.signer == nil ? "claimed_release" : "release", value: release.id.description)
+            }
             if case .observed(let code) = passage.cause { line.add("verdict", value: code.name) }
         }
         if let release = caller?.release {
@@ -124,14 +128,63 @@ class RequestEvent: @unchecked Sendable {
             line.add("release", value: release.id.description)
             line.add("scheme", value: caller?.schemeName ?? release.scheme.rawValue)
         }
+        if let observed = caller?.observed { line.add("verdict", value: observed.name) }
         if let session = caller?.session {
             line.add("account", value: Int(session.account.number))
             line.add("session", value: session.id.description)
+        }
+        if caller == nil, passage == nil { addClaims(judgement, to: &line) }
+        // An upgrade to another protocol ends here, and the backend answers the request without it.
+        if isAdmitted, request.names.contains(.connection), request.value(of: "upgrade") != nil {
+            line.add("dropped", value: "upgrade")
         }
         line.add("bytes", value: exchange.answeredBytes)
         line.add("us", value: Int(nanoseconds / 1_000))
         line.end()
         return line.bytes
+    }
+
+    /// What is known of the caller of a refused request, or of a legacy client's call. What it claims and has
+    /// not proved has names of its own: another caller may have sent it.
+    private func addClaims(_ judgement: Judgement, to line: inout JSONLine) {
+        if let release = judgement.release {
+            let isProven = judgement.signer != nil
+            line.add(isProven ? "app" : "claimed_app", value: release.app)
+            line.add(isProven ? "release" : "claimed_release", value: release.id.description)
+            line.add("scheme", value: release.scheme.rawValue)
+            guard let session = judgement.session else { return }
+            if isProven { line.add("account", value: Int(session.account.number)) }
+            line.add(isProven ? "session" : "claimed_session", value: session.id.description)
+            return
+        }
+        switch unsignedParty {
+        case .release(let release):
+            line.add("app", value: release.app)
+            line.add("claimed_release", value: release.id.description)
+        case .app(let name): line.add("app", value: name)
+        case .unknown, nil: break
+        }
+    }
+
+    /// What the request counts to; nil if neither a proof, a passage nor a legacy client's call says so.
+    var party: CountedParty? {
+        if let caller { return .release(caller.release) }
+        if let passage { return passage.release.map { .release($0) } ?? .app(passage.app) }
+        return unsignedParty
+    }
+
+    /// How a request counts whose response was delivered.
+    var deliveredOutcome: MeterOutcome {
+        if let caller {
+            if let observed = caller.observed { return .observed(observed) }
+            return caller.bearsTicket
+                ? .acceptedByTicket : caller.edition == .next ? .acceptedUnderNextKey : .accepted
+        }
+        return switch passage?.cause {
+        case nil: .accepted
+        case .open: .open
+        case .observed(let code): .observed(code)
+        }
     }
 
     /// How the event ended, as the log names it.

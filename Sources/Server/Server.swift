@@ -48,6 +48,7 @@ public enum Server {
         let manager = ServiceManager(environment: environment)
         let passed = try manager.takeSockets(configuration)
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
+        for problem in configuration.exposure { Service.warn(problem.message, about: "settings", in: log) }
         let drills = DrillControl(log: log)
         try KeyedRequestStorage.requireNoLog(
             in: DataFolder(configuration.data, absence: .create), over: configuration.store)
@@ -162,7 +163,8 @@ public enum Server {
             running, log: log, signing: signing, meter: meter, writer: writer, replay: replays.backend,
             rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
-            assertionKeys: assertionKeys, once: once,
+            assertionKeys: assertionKeys, once: once, keys: keys,
+            guesses: accounts.services.guesses.accounts,
             routes: routes, readiness: readiness, membership: membership, drills: drills,
             webhooks: webhooks,
             sockets: ListeningSockets(inheritance, passed: passed), services: services,

@@ -37,6 +37,8 @@ final class Service: @unchecked Sendable {
     let traffic: TrafficHistory
     /// Nil unless spans are exported.
     private let spanExporter: SpanExporter?
+    /// Nil without a console, or if the settings leave it no room.
+    private let refusalStore: RefusalStore?
     /// The port that clients connect to.
     let port: Int
 
@@ -45,6 +47,7 @@ final class Service: @unchecked Sendable {
         _ running: RunningConfiguration, log: EventLog?, signing: ResponseSigner, meter: RequestMeter,
         writer: GroupWriter, replay: ReplayBackend, rows: RowAuthenticator,
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
+        keys: ReleaseKeyDirectory, guesses: AccountGuesses,
         routes: RouteTable,
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
         webhooks: WebhookSender,
@@ -64,7 +67,10 @@ final class Service: @unchecked Sendable {
         self.assertionKeys = assertionKeys
         self.sockets = sockets
         let rates = RateCounter()
-        let recentRefusals = RecentRefusals()
+        let kept = configuration.refusalBytes
+        refusalStore =
+            services == nil || kept == 0 ? nil : try RefusalStore(in: configuration.data, bytes: kept)
+        let recentRefusals = RecentRefusals(store: refusalStore)
         let traffic = TrafficHistory(meter)
         self.traffic = traffic
         let exporter = try SpanExporter(configuration.tracing, log: log)
@@ -77,7 +83,7 @@ final class Service: @unchecked Sendable {
             self.port = port
             let authorities = Service.authorities(configuration, port: port)
             self.authorities = authorities
-            let target = try Service.upstream(configuration)
+            let target = try Service.upstream(configuration, log: log)
             upstream = target
             let settings = Service.listenerSettings(
                 configuration, authorities: authorities, tls: tls, servingPath: composition.servingPath)
@@ -117,8 +123,8 @@ final class Service: @unchecked Sendable {
                 let metrics = Metrics(
                     meter: meter, registry: registry, running: running, loops: loops, writer: writer,
                     certificate: certificate, replay: replay, rows: rows, nodes: membership,
-                    drills: drills, spans: exporter, webhooks: webhooks,
-                    clock: clock, began: clock.now)
+                    drills: drills, spans: exporter, webhooks: webhooks, keys: keys, guesses: guesses,
+                    refusals: refusalStore, clock: clock, began: clock.now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
                     drills: drills, services: services,
@@ -157,6 +163,7 @@ final class Service: @unchecked Sendable {
 
     func start() throws(OperationalError) {
         FileDescriptorLimits.startRuntime()
+        try refusalStore?.start()
         do {
             if let administration {
                 for listener in administration.listeners { listener.start() }
@@ -284,6 +291,7 @@ final class Service: @unchecked Sendable {
     func stop() {
         closeListeners()
         for worker in allWorkers { worker.stop() }
+        refusalStore?.stop()
         spanExporter?.stop()
     }
 
@@ -298,6 +306,7 @@ final class Service: @unchecked Sendable {
         for worker in workers { worker.stop() }
         administration?.drain()
         administration?.stop()
+        refusalStore?.stop()
         spanExporter?.stop()
     }
 
@@ -366,11 +375,11 @@ final class Service: @unchecked Sendable {
         return [configuration.listen.host, "localhost"].map { HostPort(host: $0, port: port).description }
     }
 
-    private static func upstream(_ configuration: Configuration) throws -> UpstreamTarget? {
+    private static func upstream(_ configuration: Configuration, log: EventLog?) throws -> UpstreamTarget? {
         guard let url = configuration.upstream else { return nil }
         let target = UpstreamTarget(host: url.host, port: Int(url.port), tls: try configuration.upstreamTLS())
         // A backend whose name does not resolve yet counts as down: 502 until it resolves.
-        target.keepResolving()
+        target.keepResolving { Service.warn("--upstream: \($0)", about: "settings", in: log) }
         return target
     }
 

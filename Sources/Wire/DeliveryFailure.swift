@@ -1,5 +1,5 @@
-/// Why the response to an admitted request did not reach the client whole. The log, the meter and the metrics
-/// name the outcome of such a request by the raw value.
+/// Why an admitted request failed: its response did not reach the client whole, or was a server error of the
+/// backend. The log, the meter and the metrics name the outcome of such a request by the raw value.
 ///
 /// A caller that can still be told gets the refusal `upstream-failed` or `unavailable`; after the response
 /// has begun, only the end of the connection tells it.
@@ -25,6 +25,26 @@ package enum DeliveryFailure: String, Sendable, CaseIterable {
     /// The client read the response too slowly, or sent its body too slowly while others waited for the
     /// connection to the backend. A body that misses its deadline is the refusal `timeout`.
     case clientSlow = "client-slow"
+    /// The backend's response has a status of 500 or more, and reached the client whole.
+    case upstreamError = "upstream-5xx"
+
+    /// Whether the backend is the cause, not the client.
+    package var isCausedByBackend: Bool {
+        switch self {
+        case .upstreamUnreachable, .upstreamBusy, .upstreamClosed, .upstreamTimeout, .upstreamInvalid,
+            .upstreamTruncated, .streamIdle, .upstreamError:
+            true
+        case .clientAborted, .clientSlow: false
+        }
+    }
+
+    /// Whether the head of the backend's response had arrived.
+    package var isAfterHead: Bool {
+        switch self {
+        case .upstreamTruncated, .streamIdle, .upstreamError: true
+        default: false
+        }
+    }
 
     /// The position in `allCases`, for tables.
     package var ordinal: Int {
@@ -38,6 +58,7 @@ package enum DeliveryFailure: String, Sendable, CaseIterable {
         case .streamIdle: 6
         case .clientAborted: 7
         case .clientSlow: 8
+        case .upstreamError: 9
         }
     }
 }

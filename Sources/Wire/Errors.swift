@@ -32,6 +32,7 @@ package struct Refusal: Error, Sendable, Equatable {
         case rateLimited = "rate-limited"
         case addressDenied = "address-denied"
         case maintenance
+        case sessionRequired = "session-required"
     }
 
     package var code: Code
@@ -53,7 +54,7 @@ package struct Refusal: Error, Sendable, Equatable {
         get { rare?.values.link }
         set { change { $0.link = newValue } }
     }
-    /// `session-ended`: how; nil where the route needs a session and there was none.
+    /// `session-ended`: how, if a session was found.
     package var endedSession: EndedSession? {
         get { rare?.values.endedSession }
         set { change { $0.endedSession = newValue } }
@@ -179,7 +180,7 @@ extension Refusal.Code {
         case .malformed, .bodyMismatch: 400
         case .unsigned, .unknownKey, .badSignature, .badTicket, .deviceUnsigned, .stale, .replayed,
             .tokenExpired,
-            .sessionEnded, .wrongCredentials, .loginExpired:
+            .sessionEnded, .sessionRequired, .wrongCredentials, .loginExpired:
             401
         case .schemeNotAllowed, .forbidden, .decideNeedsBody, .addressDenied: 403
         case .timeout: 408
@@ -227,6 +228,7 @@ extension Refusal.Code {
         case .rateLimited: 24
         case .addressDenied: 25
         case .maintenance: 26
+        case .sessionRequired: 27
         }
     }
 
@@ -254,7 +256,7 @@ extension Refusal.Code {
         case .addressDenied: -19
         case .maintenance: -20
         case .updateRequired: -99
-        case .sessionEnded: -100
+        case .sessionEnded, .sessionRequired: -100
         case .tokenExpired: -101
         }
     }
@@ -272,6 +274,7 @@ extension Refusal.Code {
         case .bodyMismatch: "The body is not the one that was signed"
         case .tokenExpired: "The token has run out"
         case .sessionEnded: "The session has ended"
+        case .sessionRequired: "Only a signed-in user may do this"
         case .updateRequired: "This version of the app is no longer served"
         case .wrongCredentials: "The name or the password is wrong"
         case .loginExpired: "The login took too long, and has to begin anew"

@@ -47,7 +47,10 @@ import Testing
             "/login%252flogin.php", "/login%c0%aflogin.php", "/login/login%C0%AEphp", "/Login/LOGIN.PHP",
             "/login/login.php.", "/login/login.php%20", "/login/login.php%00", "/login/login.php%00.png",
             "/login%e0%80%aflogin.php", "/login%F0%80%80%AFlogin.php", "/login/login%E0%80%AEphp",
-            "/x/..%20/login/login.php", "/login/login.php%3Fa", "/login/login.php%3b", "/login/login.php%2f",
+            "/x/..%20/login/login.php", "/index.php/login/login.php", "/x/y.CGI/login/login.php",
+            "/index.php%2Flogin\\login.php", "/login/run.do/login.php",
+            "/a.php/b.php/c.php/d.php/e.php/login", "/login/login.php%3Fa", "/login/login.php%3b",
+            "/login/login.php%2f",
         ])
     func spellings(_ target: String) throws {
         #expect(try reading("POST", target) == .ambiguous(.login))
@@ -90,7 +93,8 @@ import Testing
             ("/user/login", true), ("/USER/LOGIN.php", true), ("/a/../user/login", true),
             ("/user\\login", true), ("/user%2flogin", true), ("/v1/new", true), ("/user/logi", false),
             ("/login/user", false), ("/", false), ("/api/items/12", false), ("/caf%C3%A9", false),
-            ("/user/signin", false), ("/login/login.php", false),
+            ("/user/signin", false), ("/login/login.php", false), ("/index.php/user/login", true),
+            ("/user/index.php/login", true), ("/index.php/user/signin", false),
         ])
     func screen(_ row: (path: String, isPassed: Bool)) throws {
         var policy = Policy()

@@ -78,7 +78,7 @@ HEADS = {
     "an old signature": (lambda it: head(it.key, created=int(time.time()) - 3_600), (401, "stale")),
     "a retired release": (lambda it: head(it.old), (426, "update-required")),
     "no digest of the body": (lambda it: uncovered(it.key), (401, "bad-signature")),
-    "a route that needs a session": (lambda it: head(it.closed), (401, "session-ended")),
+    "a route that needs a session": (lambda it: head(it.closed), (401, "session-required")),
     "a session's token that nobody has": (
         lambda it: head(ReleaseKey(f"s_{secrets.token_urlsafe(16)}.1", it.key.secret, it.key.authority, it.key.key_id)),
         (401, "unknown-key")),

@@ -143,7 +143,7 @@ import Testing
         "a release without a session is refused where a route needs one, and admitted to the authority's"
     )
     func withoutSession() async throws {
-        #expect(try await scene.refusal(of: scene.releaseRequest("/pay"))?.code == .sessionEnded)
+        #expect(try await scene.refusal(of: scene.releaseRequest("/pay"))?.code == .sessionRequired)
         #expect(try await scene.refusal(of: scene.request(target: "/pay"), for: .ownRoute) == nil)
     }
 

@@ -100,7 +100,7 @@ import Testing
         let sharing = try #require(file?.handover)
         file = nil
         #expect { try open(folder) } throws: { error in
-            (error as? OperationalError)?.message.contains("in use by another process") == true
+            (error as? OperationalError)?.message.contains("in use by process \(getpid())") == true
         }
         withExtendedLifetime(sharing) {}
     }
@@ -223,7 +223,7 @@ import Testing
         let folder = try Folder()
         let file = try open(folder)
         let fault = #expect(throws: OperationalError.self) { _ = try open(folder) }
-        #expect(fault?.message == "\(folder.path)/replay is in use by another process")
+        #expect(fault?.message.hasPrefix("\(folder.path)/replay is in use by process \(getpid()): ") == true)
         withExtendedLifetime(file) {}
     }
 

@@ -25,8 +25,8 @@ extension RouteRules {
             ("/public/%23", .malformed), ("/public/#/admin", .malformed), ("/public/%7f", .malformed),
             ("/public/%C3", .malformed), ("/public/%80", .malformed), ("/public/%ED%A0%80", .malformed),
             ("/public/%FF", .malformed), ("/public/%C3%A9/%C3/%A9", .malformed),
-            ("/public/%u002e", .malformed), ("/public/%0d%0a", .malformed), ("/publicity", .sessionEnded),
-            ("/", .sessionEnded), ("/v1", .sessionEnded), ("/Public", .sessionEnded),
+            ("/public/%u002e", .malformed), ("/public/%0d%0a", .malformed), ("/publicity", .sessionRequired),
+            ("/", .sessionRequired), ("/v1", .sessionRequired), ("/Public", .sessionRequired),
             ("/public/../admin", .malformed), ("/public/./a", .malformed), ("/public//a", .malformed),
             ("//public", .malformed), ("/public/..", .malformed), ("/public/..;x/admin", .malformed),
             ("/public/;x", .malformed), ("/public/%2e%2e/admin", .malformed),
@@ -67,6 +67,7 @@ extension RouteRules {
         #expect(await scene.refusal(of: request, for: .ownRoute) == nil)
         let refusal = try await scene.refusal(
             of: scene.releaseRequest("/countersign/v1/login/start", nonce: "b"))
-        #expect(refusal?.code == .sessionEnded && refusal?.endedSession == nil, "no session was there to end")
+        #expect(
+            refusal?.code == .sessionRequired && refusal?.endedSession == nil, "no session was there to end")
     }
 }

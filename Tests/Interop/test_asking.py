@@ -1,5 +1,6 @@
 """Commands that ask a person at a terminal: what they ask, and that the terminal does not show a password."""
 
+import json
 import os
 import pty
 import select
@@ -8,9 +9,9 @@ import subprocess
 import pytest
 
 import processes
-from gateway import BINARY, Gateway
+from gateway import BINARY, Gateway, run
 from person import PASSWORD, Person
-from waiting import HANGS
+from waiting import HANGS, until
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +102,66 @@ def test_nobody_is_asked_without_a_terminal(served, tmp_path):
     assert done.returncode == 2 and "--password-stdin" in done.err
     done = alice.run("login", "--password-stdin", stdin=PASSWORD)
     assert done.returncode == 2 and "--account" in done.err
+
+
+def test_what_cuts_callers_off_asks_with_their_number(served):
+    """At a terminal, unless --yes is given. Without one it goes on, and standard error has the number."""
+    key = served.add_release("demo", "android", "9.0")
+    at = ("--data", served.data)
+    retire = ("release", "retire", key.key_id, "--at", "now", "--update-url", "https://example.com/app", *at)
+    for _ in range(3):
+        assert served.send(key.request()).status == 200
+
+    def impact() -> dict:
+        return json.loads(served.admin("release", "impact", key.key_id, "--json").out)
+
+    until(lambda: impact()["accepted"] == 3, impact)
+    told = {"releases": 1, "sessions": 0, "requests": 3}
+    dry = run(*retire, "--dry-run", "--json")
+    assert (dry.returncode, json.loads(dry.out)) == (0, {"cut_off": told})
+    terminal = Terminal(*retire)
+    terminal.sees(f"release retire {key.key_id} cuts off 1 live releases with 0 live sessions and 3 requests")
+    terminal.sees("Type yes to go on: ")
+    terminal.types("no\n")
+    assert terminal.end() == (1, "") and b"not confirmed; nothing done" in terminal.shown
+    assert served.send(key.request()).status == 200, "nothing was changed"
+    # One that begins later asks nothing.
+    later = Terminal(*retire[:4], "+7d", *retire[5:])
+    assert later.end()[0] == 0 and b"Type yes" not in later.shown
+    done = run(*retire, "--json")
+    assert done.returncode == 0 and "cuts off 1 live releases" in done.err
+    assert json.loads(done.out)["cut_off"] == told | {"requests": json.loads(done.out)["cut_off"]["requests"]}
+    assert json.loads(served.send(key.request()).body)["code"] == "update-required"
+    served.admin("release", "retire", key.key_id, "--undo")
+    agreed = Terminal(*retire)
+    agreed.sees("Type yes to go on: ")
+    agreed.types("yes\n")
+    assert agreed.end()[0] == 0
+    assert json.loads(served.send(key.request()).body)["code"] == "update-required"
+
+
+def test_a_rotation_of_the_answer_key_asks(served):
+    def keys() -> dict:
+        return json.loads(served.admin("answer-key", "show", "--json").out)
+
+    at = ("--data", served.data)
+    # The releases of the test before and this one's were added before the key that this rotation makes.
+    served.add_release("demo", "ios", "8.0")
+    served.admin("answer-key", "rotate", "--force")
+    lacking = len(keys()["releases_without_next"])
+    before = keys()["authority_key"]
+    assert lacking
+    dry = run("answer-key", "rotate", "--force", "--dry-run", "--json", *at)
+    assert dry.returncode == 0 and json.loads(dry.out)["cut_off"]["releases"] == lacking
+    terminal = Terminal("answer-key", "rotate", "--force", *at)
+    terminal.sees(f"answer-key rotate cuts off {lacking} live releases")
+    terminal.types("\n")
+    assert terminal.end() == (1, "") and keys()["authority_key"] == before
+    agreed = Terminal("answer-key", "rotate", "--force", "--yes", "--json", *at)
+    status, out = agreed.end()
+    assert status == 0 and json.loads(out)["cut_off"]["releases"] == lacking and b"Type yes" not in agreed.shown
+    assert keys()["authority_key"] != before
+
+
+def test_the_meter_says_that_it_lags(served):
+    assert "adds its figures every two seconds" in run("meter", "--data", served.data).err

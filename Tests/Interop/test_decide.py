@@ -179,7 +179,7 @@ def test_an_accepted_request_arrives_with_its_identity(scene):
 def test_a_refused_request_reaches_no_backend(scene):
     once = scene.key.request("GET", "/orders")
     assert scene.send(once).status == 200
-    refusals = {"replayed": once, "unsigned": scene.plain("GET", "/orders"), "session-ended": scene.key.request("GET", "/mine"),
+    refusals = {"replayed": once, "unsigned": scene.plain("GET", "/orders"), "session-required": scene.key.request("GET", "/mine"),
                 "bad-signature": scene.key.request("GET", "/orders/a").replace(b"/orders/a", b"/orders/b")}
     assert {code: scene.refused(request) for code, request in refusals.items()} == {code: code for code in refusals}
     # An open route named in the fields of any dialect opens nothing else.

@@ -27,6 +27,8 @@ def test_the_backend_is_there(place):
 
 @pytest.mark.parametrize("method, target", [
     ("HEAD", "/login/login.php?username=u&password=p"), ("POST", "/login%252Flogin.php"),
+    # A backend that runs a program in the middle of a path passes the rest to it as a path.
+    ("POST", "/index.php/login/login.php"), ("POST", "/a/Index.PHP%2Flogin\\login.php"), ("POST", "/login/index.php/login.php"),
 ])
 def test_no_other_spelling_or_method(place, method, target):
     before = len(place.backend.seen)

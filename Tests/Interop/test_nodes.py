@@ -99,7 +99,7 @@ def test_commands(cluster, lines):
         first.admin("release", "retire", key.key_id, "--at", "now", "--update-url", "https://example.com/")
         assert [code(sent(line, key.request())) for line in lines] == ["update-required"] * 3
         first.admin("route", "set", "demo", "/only", "--require", "session")
-        assert [code(sent(line, cluster.key.request("GET", "/only"))) for line in lines] == ["session-ended"] * 3
+        assert [code(sent(line, cluster.key.request("GET", "/only"))) for line in lines] == ["session-required"] * 3
         first.admin("route", "remove", "demo", "/only")
         assert [code(sent(line, cluster.key.request("GET", "/only"))) for line in lines] == ["ok"] * 3
 

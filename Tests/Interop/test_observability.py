@@ -2,11 +2,13 @@
 happen; every query of the dashboard is answered, with figures where there was traffic."""
 
 import contextlib
+import inspect
 import json
 import math
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import threading
 import urllib.parse
@@ -16,7 +18,7 @@ import pytest
 
 import needs
 import processes
-from backend import Backend
+from backend import Backend, Seen, ok
 from person import Person
 from ports import reserve_port
 from products import ROOT
@@ -89,6 +91,10 @@ class Prometheus:
         self.waits(f"{names} do not fire", lambda: set(names) <= self.firing())
 
 
+def overloaded(_: Seen, sock: socket.socket) -> None:
+    sock.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+
+
 class Traffic:
     """Sends requests of a kind in the background until it is left."""
 
@@ -129,7 +135,7 @@ def watched(tmp_path):
         gateway.backend = backend
         write_certificate(gateway, 300)
         with gateway:
-            gateway.add_app("demo", registration="open")
+            gateway.add_app("demo", registration="open", legacy_login="on", legacy_host="127.0.0.1")
             gateway.admin("app", "policy", "demo", "--set", "token-lifetime=1s")
             gateway.key = gateway.add_release()
             with Prometheus(tmp_path / "prometheus", gateway) as prometheus:
@@ -152,14 +158,14 @@ def test_the_files_are_well_formed():
         assert (ROOT / page).is_file(), page
 
 
-def fires_by(series: dict[str, str], name: str, minutes: int, folder: pathlib.Path) -> bool:
+def fires_by(series: dict[str, str], name: str, minutes: int, folder: pathlib.Path, labels: str = "") -> bool:
     """Whether the rule as it stands fires after so many minutes of these series, in Prometheus' notation of one
-    value a minute."""
+    value a minute. `labels` are those of the alert besides the instance."""
     rules = (FOLDER / "alerts.yml").read_text().split("- alert: ")
     rule = next(rule for rule in rules if rule.startswith(name + "\n"))
     severity = re.search(r"severity: (\w+)", rule).group(1)
     expression = f'ALERTS{{alertname="{name}",alertstate="firing"}}'
-    alert = f'ALERTS{{alertname="{name}",alertstate="firing",instance="a",severity="{severity}"}}'
+    alert = f'ALERTS{{alertname="{name}",alertstate="firing",instance="a",severity="{severity}"{labels}}}'
     verdicts = []
     for samples in ([], [{"labels": alert, "value": 1}]):
         path = folder / "test.yml"
@@ -210,6 +216,88 @@ def test_a_backup_is_missed_after_a_week(tmp_path):
     assert not fires(0, 75)
 
 
+def buckets(name: str, *counts: tuple[str, int]) -> dict[str, str]:
+    """A histogram whose counts grow by so many each minute."""
+    return {f'{name}_bucket{{instance="a",le="{bound}"}}': f"0+{count}x40" for bound, count in counts}
+
+
+# For each alert that no test raises on a gateway: figures by which it fires, figures of a healthy gateway,
+# and the alert's own labels.
+FIGURES: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
+    "CountersignAnswersCut": (
+        {'countersign_upstream_errors_total{instance="a",kind="upstream-truncated"}': "0+6x40"},
+        {'countersign_upstream_errors_total{instance="a",kind="upstream-truncated"}': "3x40"}, ""),
+    "CountersignBackendSlow": (
+        buckets("countersign_upstream_duration_seconds", ("0.1", 90), ("2.5", 90), ("10", 100), ("+Inf", 100)),
+        buckets("countersign_upstream_duration_seconds", ("0.1", 100), ("2.5", 100), ("10", 100), ("+Inf", 100)), ""),
+    "CountersignBackendConnectionsUsedUp": (
+        {'countersign_upstream_waiting{instance="a"}': "1x40"}, {'countersign_upstream_waiting{instance="a"}': "0x40"}, ""),
+    "CountersignAccountAttacked": (
+        {'countersign_accounts_attacked{instance="a"}': "1x40"}, {'countersign_accounts_attacked{instance="a"}': "0x40"}, ""),
+    "CountersignMaintenanceLong": (
+        {'countersign_app_maintenance{instance="a",app="demo"}': "1x300"},
+        {'countersign_app_maintenance{instance="a",app="demo"}': "1x20 0x300"}, ',app="demo"'),
+    "CountersignReplays": (
+        {'countersign_refusals_total{instance="a",code="replayed"}': "0+120x40"},
+        {'countersign_refusals_total{instance="a",code="replayed"}': "0+6x40"}, ""),
+    "CountersignReplayTableLarge": (
+        {'countersign_replay_entries{instance="a"}': "13000000x40"}, {'countersign_replay_entries{instance="a"}': "100000x40"}, ""),
+    "CountersignNodeStale": (
+        {'countersign_node_fresh{instance="a"}': "0x40"}, {'countersign_node_fresh{instance="a"}': "1x40"}, ""),
+    "CountersignClockOff": (
+        {'countersign_node_clock_offset_seconds{instance="a"}': "1.5x40"},
+        {'countersign_node_clock_offset_seconds{instance="a"}': "-0.5x40"}, ""),
+    "CountersignRowsAltered": (
+        {'countersign_row_findings{instance="a"}': "1x40", 'countersign_rows_refused_total{instance="a"}': "0x40"},
+        {'countersign_row_findings{instance="a"}': "0x40", 'countersign_rows_refused_total{instance="a"}': "0x40"}, ""),
+    "CountersignStoreFailing": (
+        {'countersign_store_write_failures_total{instance="a"}': "0x20 1x20"},
+        {'countersign_store_write_failures_total{instance="a"}': "0x40"}, ""),
+    "CountersignStoreQueueLong": (
+        {'countersign_store_queue{instance="a"}': "2000x40"}, {'countersign_store_queue{instance="a"}': "3x40"}, ""),
+    "CountersignLoopsBusy": (
+        buckets("countersign_loop_lag_seconds", ("0.1", 80), ("0.25", 100), ("+Inf", 100)),
+        buckets("countersign_loop_lag_seconds", ("0.1", 100), ("0.25", 100), ("+Inf", 100)), ""),
+    "CountersignBodiesHeld": (
+        {'countersign_held_body_bytes{instance="a"}': "90x40", 'countersign_held_body_limit_bytes{instance="a"}': "100x40"},
+        {'countersign_held_body_bytes{instance="a"}': "10x40", 'countersign_held_body_limit_bytes{instance="a"}': "100x40"}, ""),
+    "CountersignDescriptorsUsedUp": (
+        {'process_open_fds{instance="a",job="countersign"}': "90x40", 'process_max_fds{instance="a",job="countersign"}': "100x40"},
+        {'process_open_fds{instance="a",job="countersign"}': "20x40", 'process_max_fds{instance="a",job="countersign"}': "100x40"},
+        ',job="countersign"'),
+    "CountersignRestarting": (
+        {'process_start_time_seconds{instance="a",job="countersign"}': "1x5 2x5 3x5 4x25"},
+        {'process_start_time_seconds{instance="a",job="countersign"}': "1x20 2x20"}, ',job="countersign"'),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_an_alert_fires_by_the_figures_of_its_fault(name, tmp_path):
+    faulty, healthy, labels = FIGURES[name]
+    times = (15, 17, 19, 22, 30, 280)
+    assert any(fires_by(faulty, name, minutes, tmp_path, labels) for minutes in times)
+    assert not any(fires_by(healthy, name, minutes, tmp_path, labels) for minutes in times)
+
+
+def test_the_errors_of_one_app_are_not_hidden_by_the_others(tmp_path):
+    def series(errors: str) -> dict[str, str]:
+        name = "countersign_upstream_responses_total"
+        return {f'{name}{{instance="a",app="small",class="5xx"}}': errors, f'{name}{{instance="a",app="small",class="2xx"}}': "0+54x40",
+                f'{name}{{instance="a",app="large",class="2xx"}}': "0+60000x40"}
+
+    assert fires_by(series("0+6x40"), "CountersignAppErrors", 20, tmp_path, ',app="small"')
+    assert not fires_by(series("0+1x40"), "CountersignAppErrors", 20, tmp_path, ',app="small"')
+
+
+def test_the_page_has_each_alert():
+    page = (ROOT / "docs/operate/alerts.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| (real|figures) \|$", page, re.M)
+    alerts = re.findall(r"- alert: (\w+)", (FOLDER / "alerts.yml").read_text())
+    assert sorted(name for name, _ in rows) == sorted(alerts)
+    real = re.findall(r'"(Countersign\w+)"', inspect.getsource(test_alerts_fire_by_real_faults))
+    assert {name for name, kind in rows if kind == "real"} == set(real)
+
+
 def test_alerts_fire_by_real_faults(watched, stack):
     gateway, prometheus = watched
     with Traffic(lambda: gateway.send(gateway.key.request())):
@@ -222,8 +310,18 @@ def test_alerts_fire_by_real_faults(watched, stack):
         # The backend goes.
         gateway.backend.close()
         prometheus.fires("CountersignBackendFailing")
+    # It is back, and answers that it has too much to do.
+    backend = stack.enter_context(Backend(overloaded, port=gateway.backend.port))
+    with Traffic(lambda: gateway.send(gateway.key.request())):
+        prometheus.fires("CountersignAppErrors")
     # It is back, as far as the rest needs it.
-    stack.enter_context(Backend(port=gateway.backend.port))
+    backend.answer = ok
+    # Passwords are guessed where old clients sign in, which read each answer as a success of HTTP.
+    body = "username=somebody&password=guess"
+    guess = (f"POST /login/login.php HTTP/1.1\r\nHost: {gateway.key.authority}\r\nContent-Length: {len(body)}\r\n"
+             f"Content-Type: application/x-www-form-urlencoded\r\n\r\n{body}").encode()
+    with Traffic(lambda: gateway.send(guess)):
+        prometheus.fires("CountersignPasswordGuesses")
     # A flood of requests without a proof.
     with Traffic(*[lambda: gateway.send(f"GET / HTTP/1.1\r\nHost: {gateway.key.authority}\r\n\r\n".encode())] * 3):
         prometheus.fires("CountersignManyRefusals")

@@ -8,6 +8,7 @@ import urllib.parse
 
 import pytest
 
+import bearer
 from clock import Clock
 from gateway import Gateway, run
 from l1_client import signed as form_signed
@@ -156,6 +157,53 @@ def test_what_is_never_let_through(gateway, backend):
     assert gateway.send(unsigned(gateway, "/STRICT/a")).status == 401, "as a forgiving backend reads it"
     assert backend.seen == []
     assert code(gateway.send(unsigned(gateway, "/a"))) == "ok"
+
+
+def test_a_level_is_observed_before_a_route_asks_for_it(tmp_path, backend):
+    """Callers without a session, and sessions without a device key, reach the backend with their identity and the verdict."""
+    with Gateway(tmp_path, "--upstream", backend.url) as gateway:
+        bearer.add_app(gateway, 1)
+        token = json.loads(gateway.send(bearer.login(gateway, "user-0")).body)["token"]
+
+        def session(target: str) -> bytes:
+            return gateway.key.request("GET", target, fields=[("authorization", f"Bearer {token}")])
+
+        gateway.admin("route", "set", "demo", "/pay", "--require", "session", "--enforcement", "observe=1d")
+        gateway.admin("route", "set", "demo", "/own", "--require", "device", "--enforcement", "observe=1d")
+        cases = [(gateway.key.request("GET", "/pay/1"), "session-required", None), (session("/pay/1"), None, "name:user-0"),
+                 (gateway.key.request("POST", "/pay/1", b"amount=1"), "session-required", None),
+                 (gateway.key.request("GET", "/own"), "session-required", None), (session("/own"), "forbidden", "name:user-0")]
+        for request, verdict, account in cases:
+            answer = gateway.send(request)
+            assert answer.status == 200, answer.body
+            seen = backend.seen[-1]
+            assert (seen.get("countersign-verdict"), seen.get("countersign-app"), seen.get("countersign-account")) == (
+                verdict, "demo", account)
+        assert [event.get("verdict") for event in until(lambda: (gateway.events()[-5:] if len(gateway.events()) > 5 else []), "")
+                ] == [verdict for _, verdict, _ in cases]
+
+        def line() -> dict:
+            return json.loads(gateway.admin("meter", "demo", "--json").out)["releases"][0]
+
+        until(lambda: line()["would_refuse"] == 4, line)
+        assert line()["would_refuse_by_code"] == {"session-required": 3, "forbidden": 1}
+        # They are callers of the release all the same: a retirement would cut them off.
+        impact = json.loads(gateway.admin("release", "impact", gateway.key.key_id, "--json").out)
+        assert impact["accepted"] == 6, impact
+        gateway.admin("route", "set", "demo", "/pay", "--require", "session", "--enforcement", "enforce")
+        reached = len(backend.seen)
+        assert code(gateway.send(gateway.key.request("GET", "/pay/2"))) == "session-required"
+        assert len(backend.seen) == reached
+
+
+def test_a_session_that_is_over_is_refused_while_a_route_observes(tmp_path, backend):
+    with Gateway(tmp_path, "--upstream", backend.url) as gateway:
+        bearer.add_app(gateway, 1)
+        granted = json.loads(gateway.send(bearer.login(gateway, "user-0")).body)
+        gateway.admin("route", "set", "demo", "/", "--require", "session", "--enforcement", "observe=1d")
+        gateway.admin("session", "revoke", granted["session"])
+        request = gateway.key.request("GET", "/a", fields=[("authorization", f"Bearer {granted['token']}")])
+        assert code(gateway.send(request)) == "session-ended" and backend.seen == []
 
 
 def test_a_release_of_another_apps_host_opens_nothing(gateway, backend):

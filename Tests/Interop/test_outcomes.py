@@ -116,6 +116,10 @@ def faulty(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(head.replace(b"plain", b"event-stream") + b"Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n")
         wait_for_the_end(sock)
         raise Closed
+    elif kind == "fails":
+        sock.sendall(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nfull")
+    elif kind == "missing":
+        sock.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
     elif kind == "large":
         with contextlib.suppress(OSError):
             sock.sendall(head + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
@@ -166,6 +170,39 @@ def test_a_fault_of_the_backend(front, prefix, target, expected, outcome):
     # The next one is none the worse for it.
     assert front.answer(front.key.request(target="/well")).status == 200
     assert front.outcomes() == {outcome: 1, "accepted": 1}
+
+
+def test_a_server_error_of_the_backend(front):
+    """It reaches the client as it is, and is a failure for each instrument."""
+    unsigned = f"GET /open/fails HTTP/1.1\r\nHost: {front.key.authority}\r\n\r\n".encode()
+    for number, request in enumerate([front.key.request(target="/fails"), unsigned,
+                                      front.key.request("POST", "/fails", b"a=1", fields=[("idempotency-key", "one")])]):
+        answer = front.answer(request)
+        assert (answer.status, answer.body) == (503, b"full")
+        event = front.ended("upstream-5xx", number + 1)
+        assert (event["status"], event["app"]) == (503, "demo")
+    assert front.answer(front.key.request(target="/missing")).status == 404
+    assert front.outcomes() == {"upstream-5xx": 3, "accepted": 1}
+    assert front.answer(front.key.request(target="/well")).status == 200
+    classes: dict[tuple[str, str], float] = {}
+    for (name, labels), count in front.metrics().items():
+        if name == "countersign_upstream_responses_total":
+            of = dict(labels)
+            assert of["app"] == "demo"
+            classes[of["release"], of["class"]] = count
+    assert classes == {(front.key.key_id, "5xx"): 2, (front.key.key_id, "4xx"): 1, (front.key.key_id, "2xx"): 1, ("", "5xx"): 1}
+    assert {dict(labels)["kind"]: count for (name, labels), count in front.metrics().items()
+            if name == "countersign_upstream_errors_total" and count} == {"upstream-5xx": 3}
+
+    def report() -> dict:
+        return json.loads(front.admin("meter", "demo", "--json").out)
+
+    until(lambda: report()["releases"][0]["accepted"] == 2, lambda: report())
+    line, = report()["releases"]
+    row, = report()["unsigned"]
+    assert (line["failed_by_cause"], line["backend_responses"]) == ({"upstream-5xx": 2}, {"2xx": 1, "4xx": 1, "5xx": 2})
+    assert (row["failed"], row["backend_responses"]) == (1, {"5xx": 1})
+    assert "responses of the backend to demo: 1 2xx, 1 4xx, 3 5xx" in front.admin("meter", "demo").out
 
 
 def test_a_backend_that_is_not_there(path, tmp_path):

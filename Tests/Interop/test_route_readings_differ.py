@@ -83,7 +83,7 @@ def judged(gateway: Gateway, requests: list[tuple[str, str]]) -> list[str]:
             else:
                 problem = json.loads(release.body)
                 found.append(next(level for level in LEVELS if f"asks for `{level}`" in problem["detail"])
-                             if problem["code"] == "session-ended" else problem["code"])
+                             if problem["code"] == "session-required" else problem["code"])
     return found
 
 

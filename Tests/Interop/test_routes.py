@@ -37,7 +37,7 @@ def test_a_new_app_asks_for_a_session_and_says_so(gateway):
     assert rules(gateway, "shop") == {("/",): "session"}
     key = gateway.add_release("shop")
     refused = gateway.send(key.request("GET", "/orders"))
-    assert code(refused) == "session-ended"
+    assert code(refused) == "session-required"
     event = gateway.event(json.loads(refused.body)["instance"])
     assert "/ asks for `session`" in event["detail"] and "countersign route set shop / --require signed" in event["detail"]
     gateway.admin("route", "set", "shop", "/", "--require", "signed")
@@ -54,15 +54,15 @@ def test_the_longest_path_decides(gateway):
     gateway.admin("route", "set", "demo", "/news", "--methods", "get", "--require", "signed")
     got = {target: code(gateway.send(key.request("GET", target)))
            for target in ("/", "/public", "/public/a", "/public/mine", "/public/mine/a", "/publicity", "/PUBLIC", "/news")}
-    assert got == {"/": "session-ended", "/public": "ok", "/public/a": "ok", "/public/mine": "session-ended",
-                   "/public/mine/a": "session-ended", "/publicity": "session-ended", "/PUBLIC": "session-ended", "/news": "ok"}
-    assert code(gateway.send(key.request("POST", "/news", b"x"))) == "session-ended"
+    assert got == {"/": "session-required", "/public": "ok", "/public/a": "ok", "/public/mine": "session-required",
+                   "/public/mine/a": "session-required", "/publicity": "session-required", "/PUBLIC": "session-required", "/news": "ok"}
+    assert code(gateway.send(key.request("POST", "/news", b"x"))) == "session-required"
     assert gateway.send(key.request("HEAD", "/news"), to_head=True).status == 200
     assert rules(gateway) == {("/",): "session", ("/public",): "signed", ("/public/mine",): "session", ("/news", "GET"): "signed"}
     gateway.admin("route", "remove", "demo", "/public/mine")
     assert code(gateway.send(key.request("GET", "/public/mine"))) == "ok"
     gateway.admin("route", "remove", "demo", "/news", "--methods", "GET")
-    assert code(gateway.send(key.request("GET", "/news"))) == "session-ended"
+    assert code(gateway.send(key.request("GET", "/news"))) == "session-required"
 
 
 def test_what_is_no_rule_is_said(gateway):
@@ -95,7 +95,7 @@ def test_a_program_in_the_path_opens_nothing(gateway):
     gateway.add_app("demo")
     gateway.admin("route", "set", "demo", "/pay", "--require", "session")
     key = gateway.add_release()
-    assert code(gateway.send(key.request("GET", "/a/INDEX.PHP/pay"))) == "session-ended"
+    assert code(gateway.send(key.request("GET", "/a/INDEX.PHP/pay"))) == "session-required"
     assert code(gateway.send(key.request("GET", "/index.php/other"))) == "ok"
 
 
@@ -107,7 +107,7 @@ def test_of_two_rules_for_a_method_the_stricter_counts(gateway):
     assert "other methods of /a" in said.err
     assert "/secret.html names a file" in gateway.admin("route", "set", "demo", "/secret.html", "--require", "session").err
     assert [code(gateway.send(key.request(method, "/a"))) for method in ("GET", "POST", "DELETE", "PUT")] == [
-        "session-ended", "ok", "session-ended", "ok"]
+        "session-required", "ok", "session-required", "ok"]
 
 
 def test_what_moves_and_whose_it_is_does_not_go_to_an_open_route(gateway, backend):

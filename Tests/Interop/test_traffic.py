@@ -127,6 +127,18 @@ def test_routes_have_rates_of_their_own(tmp_path, backend, path):
         assert [route["limits"] for route in listed if route["prefix"] == "/pay"] == [{"rate-release": "1/hour"}]
 
 
+def test_no_way_to_write_a_path_evades_its_limits(tmp_path, backend, path):
+    """Also where the other routes have limits, wider ones: those of each reading of the path count."""
+    with Front(tmp_path, backend, *options_of(path)) as gateway:
+        gateway.admin("route", "set", "demo", "/", "--require", "signed", "--rate-release", "1000/hour")
+        gateway.admin("route", "set", "demo", "/search", "--require", "signed", "--rate-release", "3/hour", "--max-body", "4")
+        request = gateway.key.request
+        targets = ["/search", "/Search", "/search.html", "/index.php/search", "/a.cgi/SEARCH.json/x"]
+        assert gateway.codes([request("GET", target) for target in targets]) == ["ok"] * 3 + ["rate-limited"] * 2
+        assert gateway.codes([request("POST", target, b"12345") for target in targets]) == ["too-large"] * 5
+        assert gateway.codes([request("GET", "/other"), request("GET", "/searches")]) == ["ok"] * 2
+
+
 def test_a_copy_of_a_request_takes_nothing_of_the_rate(tmp_path, backend):
     with Front(tmp_path, backend) as gateway:
         gateway.policy("rate-release=2/hour")

@@ -30,8 +30,8 @@ import Testing
         for loop in loops {
             for _ in 0..<3 { loop.countAccepted(first, under: .current) }
             loop.countAccepted(first, under: .next)
-            loop.refuse(.stale, named: second)
-            loop.refuse(.unsigned, named: nil)
+            loop.count(.refused(.stale), of: .release(second))
+            loop.count(.refused(.unsigned), of: .unknown)
         }
         // As after a reload, when the same release is another object.
         loops[0].countAccepted(try release("r_1"), under: .current)
@@ -45,7 +45,7 @@ import Testing
     @Test("each code has a cell of its own, and a name that is read back", arguments: Refusal.Code.allCases)
     func codes(_ code: Refusal.Code) throws {
         let meter = RequestMeter()
-        LoopRequestCounter(meter).refuse(code, named: nil)
+        LoopRequestCounter(meter).count(.refused(code), of: .unknown)
         #expect(meter.totals() == [subject("", .refused(code)): 1])
         #expect(MeterOutcome(name: MeterOutcome.refused(code).name) == .refused(code))
     }
@@ -53,10 +53,21 @@ import Testing
     @Test("so has each failure", arguments: DeliveryFailure.allCases)
     func failures(_ failure: DeliveryFailure) throws {
         let meter = RequestMeter()
-        LoopRequestCounter(meter).fail(failure, of: try release("r_1"))
+        LoopRequestCounter(meter).count(.failed(failure), of: .release(try release("r_1")))
         #expect(meter.totals() == [subject("r_1", .failed(failure)): 1])
         #expect(MeterOutcome(name: MeterOutcome.failed(failure).name) == .failed(failure))
         #expect(failure.ordinal == DeliveryFailure.allCases.firstIndex(of: failure))
+    }
+
+    @Test func eachOutcomeHasAPlaceAndANameOfItsOwn() {
+        for (index, outcome) in MeterOutcome.all.enumerated() {
+            #expect(ReleaseCounters.place(of: outcome) == index)
+            #expect(MeterOutcome(name: outcome.name) == outcome)
+        }
+        #expect(Set(MeterOutcome.all.map(\.name)).count == MeterOutcome.all.count)
+        #expect(
+            [200, 204, 304, 404, 500, 599, 999].map { StatusClass(status: $0).text }
+                == ["2xx", "2xx", "3xx", "4xx", "5xx", "5xx", "5xx"])
     }
 
     @Test func whatTheStoreDoesNotTakeGoesWithTheNextTime() throws {
@@ -95,7 +106,8 @@ import Testing
             let next = loop.countAccepted(try release("r_2"), under: .next)
             current.record(nanoseconds: 5, upstreamNanoseconds: 3)
             next.record(nanoseconds: 7, upstreamNanoseconds: nil)
-            loop.refuse(.stale, named: try release("r_1")).record(nanoseconds: 1, upstreamNanoseconds: nil)
+            loop.count(.refused(.stale), of: .release(try release("r_1"))).record(
+                nanoseconds: 1, upstreamNanoseconds: nil)
         }
         let found = meter.durations()
         func sum(of outcome: String, over span: DurationSeries.Span) -> UInt64? {

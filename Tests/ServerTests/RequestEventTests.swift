@@ -25,11 +25,13 @@ struct RequestEventTests {
         event.refusal = Refusal(.stale, detail: "of the request before")
         event.failure = .clientAborted
         event.isSignedIn = true
+        event.unsignedParty = .app("demo")
         event.original = DecideSubject(Request())
         event.end()
         let used = values(of: event)
         for name in [
-            "nanoseconds", "trafficFields", "operation", "refusal", "failure", "isSignedIn", "original",
+            "nanoseconds", "trafficFields", "operation", "refusal", "failure", "isSignedIn", "unsignedParty",
+            "original",
         ] {
             #expect(used[name] != fresh[name], "\(name) was not set")
         }

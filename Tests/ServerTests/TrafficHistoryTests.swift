@@ -19,14 +19,14 @@ import Testing
 
     @Test func aMinuteHasItsOwnRequests() {
         history.look(at: 600)
-        counter.refuse(.unsigned, named: nil)
-        counter.refuse(.unsigned, named: nil)
-        let counted = counter.refuse(.badSignature, named: nil)
+        counter.count(.refused(.unsigned), of: .unknown)
+        counter.count(.refused(.unsigned), of: .unknown)
+        let counted = counter.count(.refused(.badSignature), of: .unknown)
         counted.record(nanoseconds: 3_000_000, upstreamNanoseconds: nil)
         history.look(at: 659)
         #expect(history.last(60).isEmpty, "the minute is not over")
         history.look(at: 660)
-        counter.refuse(.unsigned, named: nil)
+        counter.count(.refused(.unsigned), of: .unknown)
         history.look(at: 720)
         let minutes = history.last(60)
         #expect(minutes.map(\.number) == [10, 11])
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func whatWasCountedBeforeTheFirstLookIsOfNoMinute() {
-        counter.refuse(.unsigned, named: nil)
+        counter.count(.refused(.unsigned), of: .unknown)
         history.look(at: 0)
         history.look(at: 60)
         #expect(history.last(1).first?.refused == 0)
@@ -70,7 +70,7 @@ import Testing
     private func refusal(_ event: String, code: String, length: Int = 10) -> RecentRefusal {
         RecentRefusal(
             event: event, code: code, line: [UInt8](repeating: 0x20, count: length), named: nil,
-            search: .notMade)
+            search: .notMade, time: 0)
     }
 
     @Test func explanationsAreOneASecond() {

@@ -73,7 +73,7 @@ class Session:
         """Processes the key that signed an answer, and the refusal in it. An answer signed with the
         successor's key shows that the server has that key: the earlier epoch is over. Only an answer signed
         with the session's own key ends the session: one under the authority's key may refuse a request that
-        an attacker changed. Without a reason no session has ended: the route needs one."""
+        an attacker changed."""
         values = self.values
         is_own = signer in self.answer_keys
         if "successor" in values and signer == token(values, values["successor"]):

@@ -88,6 +88,7 @@ package struct DataFolder: Sendable, Equatable {
     package var generation: String { file("generation") }
     package var replay: String { file("replay") }
     package var loginLimits: String { file("login-limits") }
+    package var accountGuesses: String { file("account-guesses") }
     package var adminToken: String { file("admin-token") }
     /// The tokens of the admin API, as digests.
     package var apiTokens: String { file("api-tokens") }

@@ -58,6 +58,10 @@ extension APIOperation {
                         .object([
                             APIMember("app", schema: .text), APIMember("created", schema: .time),
                             APIMember("releases", schema: .count), APIMember("schemes", schema: .list(.text)),
+                            APIMember("maintenance", schema: .boolean),
+                            APIMember("observing_until", schema: .nullable(.time)),
+                            APIMember("forwarded", schema: .count), APIMember("failed", schema: .count),
+                            APIMember("unregistered", schema: .count),
                         ])))
             ])),
         APIOperation(

@@ -22,9 +22,8 @@ extension Command {
         words: ["answer-key", "rotate"], summary: "let the next key sign the server's answers",
         options: [
             .flag(
-                "force", meaning: "rotate although live releases were added before the next key was made"),
-            .data, .json,
-        ],
+                "force", meaning: "rotate although live releases were added before the next key was made")
+        ] + Option.cutOff + [.data, .json],
         notes: """
             The next key, with which apps are built as `next_authority_key`, signs from the next answer on; \
             a new one is made
@@ -38,10 +37,16 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
+        let lacking = try deployment.releasesWithoutNextAnswerKey(at: run.now)
+        let isForced = run.arguments.has("force")
+        let cutOff = try CutOff(lacking, in: deployment, at: run.now)
+        // Without --force it is refused if it would cut any off.
+        if lacking.isEmpty || isForced || run.arguments.has("dry-run") {
+            guard try run.isToCutOff(cutOff, by: "answer-key rotate") else { return .success }
+        }
         let rotated = try deployment.rotateAnswerKey(
-            run.arguments.has("force")
-                ? .evenIfReleasesLackTheNextKey : .onlyIfEveryReleaseHasTheNextKey, at: run.now)
-        try run.show(rotated, of: deployment)
+            isForced ? .evenIfReleasesLackTheNextKey : .onlyIfEveryReleaseHasTheNextKey, at: run.now)
+        try run.show(rotated, of: deployment, cuttingOff: cutOff)
         run.console.note(
             "note: build the next app versions with both keys, `authority_key` and `next_authority_key`; "
                 + "`release add` prints them, too")
@@ -73,18 +78,21 @@ extension Invocation {
     /// The most releases that are named to people.
     private static let mostNamed = 10
 
-    fileprivate func show(_ seeds: AnswerSeeds, of deployment: Deployment) throws(OperationalError) {
+    fileprivate func show(
+        _ seeds: AnswerSeeds, of deployment: Deployment, cuttingOff cutOff: CutOff? = nil
+    ) throws(OperationalError) {
         let keys = try seeds.publicHalves()
         let (current, next) = (
             Base64.encode(keys.current.span, as: .url), Base64.encode(keys.next.span, as: .url)
         )
         let lacking = try deployment.releasesWithoutNextAnswerKey(at: now)
-        let json: JSONValue = [
-            "authority_key": .string(current), "next_authority_key": .string(next),
-            "next_made": .integer(seeds.nextMade),
-            "releases_without_next": .array(lacking.map(\.json)),
+        var json: [(name: String, value: JSONValue)] = [
+            ("authority_key", .string(current)), ("next_authority_key", .string(next)),
+            ("next_made", .integer(seeds.nextMade)),
+            ("releases_without_next", .array(lacking.map(\.json))),
         ]
-        try print(json) {
+        if let cutOff { json.append(("cut_off", cutOff.json)) }
+        try print(.object(json)) {
             var lines = [
                 "authority_key:      \(current)", "next_authority_key: \(next)",
                 "made:               \(TimeText.text(seeds.nextMade))",

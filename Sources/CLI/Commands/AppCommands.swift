@@ -51,27 +51,46 @@ extension Command {
 
 extension Command {
     static let appList = Command(
-        words: ["app", "list"], summary: "list the apps", options: [.data, .json]
+        words: ["app", "list"], summary: "list the apps", options: [.data, .json],
+        notes: """
+            STATE is what an operator should know: maintenance, observing, requests that failed at the
+            backend if they are one in twenty, and requests of versions that are not registered; the last
+            two are of today and yesterday (UTC).
+            """
     ) { (run) throws(OperationalError) in
-        let stored = try run.deployment().store.snapshot()
-        var rows: [(name: String, created: Int64, count: Int, schemes: [String])] = []
+        let store = try run.deployment().store
+        let stored = try store.snapshot()
+        let meter = try store.meter(since: run.now / 86_400 - AppCondition.days + 1)
+        var rows: [(app: App, count: Int, schemes: [String], condition: AppCondition)] = []
         for app in stored.apps {
             let schemes = try app.policy().schemes.map(\.rawValue).sorted()
             rows.append(
-                (app.name.description, app.created, stored.releases.count { $0.app == app.name }, schemes))
+                (
+                    app, stored.releases.count { $0.app == app.name }, schemes,
+                    try AppCondition(app, meter: meter, at: run.now)
+                ))
         }
         let json = rows.map { row -> JSONValue in
             [
-                "app": .string(row.name), "created": .integer(row.created),
+                "app": .string(row.app.name.description), "created": .integer(row.app.created),
                 "releases": .integer(Int64(row.count)),
-                "schemes": .strings(row.schemes),
+                "schemes": .strings(row.schemes), "maintenance": .bool(row.condition.isInMaintenance),
+                "observing_until": row.condition.observingUntil.map { .integer($0) } ?? .null,
+                "forwarded": .integer(row.condition.forwarded), "failed": .integer(row.condition.failed),
+                "unregistered": .integer(row.condition.unregistered),
             ]
         }
         try run.print(["apps": .array(json)]) {
             if rows.isEmpty { return "no apps; `countersign app add APP` makes one" }
             return Table.text(
-                head: ["APP", "RELEASES", "SCHEMES"],
-                rows: rows.map { [$0.name, String($0.count), $0.schemes.joined(separator: ", ")] })
+                head: ["APP", "RELEASES", "SCHEMES", "STATE"],
+                rows: rows.map { row in
+                    let notes = row.condition.notes
+                    return [
+                        row.app.name.description, String(row.count), row.schemes.joined(separator: ", "),
+                        notes.isEmpty ? "-" : notes.joined(separator: "; "),
+                    ]
+                })
         }
         return .success
     }

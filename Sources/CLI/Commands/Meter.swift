@@ -14,8 +14,9 @@ extension Command {
         notes: """
             Counts how each request ended; a running server adds its figures every two seconds. ACCEPTED are \
             those whose
-            response was delivered, FAILED those that were admitted and then failed at the backend or the \
-            client. NEXT is the
+            response was delivered, FAILED those that were admitted and then failed at the backend, its \
+            statuses of 500 and more
+            included, or at the client. NEXT is the
             share of the accepted that signed with the release's next key. Refused requests count where they \
             claim to come
             from, which they have not proved. Days are UTC, and are kept for 400 days.
@@ -28,6 +29,7 @@ extension Command {
         }
         let reading = try MeterReport(deployment.store, app: app, since: run.now / 86_400 - days + 1)
         try run.print(reading.json) { reading.text }
+        run.console.note("note: a running server adds its figures every two seconds")
         return .success
     }
 }
@@ -55,8 +57,10 @@ struct MeterReport {
         var byTicket: Int64 = 0
         /// By the refusal's code.
         var refused: [String: Int64] = [:]
-        /// Admitted requests whose response was not delivered, by the cause.
+        /// Admitted requests that failed, by the cause.
         var failed: [String: Int64] = [:]
+        /// Responses of the backend by the class of their status, as `5xx`.
+        var responses: [String: Int64] = [:]
         var passed = UnverifiedCounts()
         /// Whole Unix seconds; nil where nothing came.
         var lastSeen: Int64?
@@ -71,7 +75,7 @@ struct MeterReport {
         var open: Int64 = 0
         /// By the code of the refusal that was only observed.
         var observed: [String: Int64] = [:]
-        /// Of both, those whose response was not delivered.
+        /// Of both, those that failed.
         var failed: Int64 = 0
 
         var isEmpty: Bool { open == 0 && observed.isEmpty && failed == 0 }
@@ -81,17 +85,34 @@ struct MeterReport {
             case .open: open += entry.count
             case .observed(let code): observed[code.rawValue, default: 0] += entry.count
             case .failed: failed += entry.count
-            case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .refused: break
+            case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .refused, .answered: break
             }
         }
     }
 
-    /// The same of requests that named no release and came to an app's host.
+    /// Requests that named no release and came to an app's host.
     struct UnsignedRow {
         var app: AppName
         var passed = UnverifiedCounts()
-        /// Whole Unix seconds.
+        /// Calls of legacy clients that the authority answered.
+        var accepted: Int64 = 0
+        /// By the refusal's code.
+        var refused: [String: Int64] = [:]
+        /// As ``Line/responses``.
+        var responses: [String: Int64] = [:]
+        /// Whole Unix seconds; 0 if there were none.
         var lastSeen: Int64 = 0
+
+        mutating func add(_ entry: MeterEntry) {
+            passed.add(entry)
+            lastSeen = max(lastSeen, entry.lastSeen)
+            switch entry.subject.outcome {
+            case .accepted: accepted += entry.count
+            case .refused(let code): refused[code.rawValue, default: 0] += entry.count
+            case .answered(let status): responses[status.text, default: 0] += entry.count
+            default: break
+            }
+        }
     }
 
     /// A scheme that an app's policy allows and under which no request was accepted.
@@ -126,16 +147,15 @@ struct MeterReport {
             where entry.subject.release.isEmpty && entry.subject.app == owner.name.description
                 && entry.day >= since
             {
-                row.passed.add(entry)
-                row.lastSeen = max(row.lastSeen, entry.lastSeen)
+                row.add(entry)
             }
-            if !row.passed.isEmpty { unsigned.append(row) }
+            if row.lastSeen > 0 { unsigned.append(row) }
             if let others = MeterReport.otherVersions(of: owner.name) {
                 let line = MeterReport.line(of: others, entries: all.filter { $0.day >= since })
                 if line.lastSeen != nil { lines.append(line) }
             }
         }
-        for entry in all where app == nil && entry.subject.release.isEmpty && entry.day >= since {
+        for entry in all where app == nil && entry.subject.app.isEmpty && entry.day >= since {
             if case .refused(let code) = entry.subject.outcome {
                 unknown[code.rawValue, default: 0] += entry.count
             }
@@ -166,6 +186,7 @@ struct MeterReport {
             case .refused(let code): line.refused[code.rawValue, default: 0] += entry.count
             case .failed(let failure): line.failed[failure.rawValue, default: 0] += entry.count
             case .open, .observed: line.passed.add(entry)
+            case .answered(let status): line.responses[status.text, default: 0] += entry.count
             }
         }
         return line
@@ -203,6 +224,9 @@ extension MeterReport {
     var text: String {
         var parts: [String] = []
         if lines.isEmpty && unsigned.isEmpty { parts.append("no releases") } else { parts.append(table) }
+        for (app, counts) in responses {
+            parts.append("responses of the backend to \(app): " + MeterReport.causes(counts))
+        }
         for (app, passed) in observed {
             parts.append("would be refused of \(app): " + MeterReport.causes(passed.observed))
         }
@@ -238,8 +262,9 @@ extension MeterReport {
             }
                 + unsigned.map { row in
                     [
-                        row.app.description, "-", "-", "none", "0", "-", String(row.passed.failed),
-                        String(row.passed.open), "0",
+                        row.app.description, "-", "-", "none", String(row.accepted), "-",
+                        String(row.passed.failed),
+                        String(row.passed.open), String(row.refused.values.reduce(0, +)),
                         String(row.passed.total), MeterReport.time(row.lastSeen), "-",
                     ]
                 })
@@ -259,6 +284,15 @@ extension MeterReport {
         }
     }
 
+    /// The backend's responses of each app, with and without a release.
+    private var responses: [(app: AppName, counts: [String: Int64])] {
+        var sums: [AppName: [String: Int64]] = [:]
+        for line in lines { sums[line.release.app, default: [:]].merge(line.responses) { $0 + $1 } }
+        for row in unsigned { sums[row.app, default: [:]].merge(row.responses) { $0 + $1 } }
+        return sums.filter { !$0.value.isEmpty }.sorted { $0.key.description < $1.key.description }
+            .map { (app: $0.key, counts: $0.value) }
+    }
+
     private static func causes(_ counts: [String: Int64]) -> String {
         sorted(counts).map { "\($0.1) \($0.0)" }.joined(separator: ", ")
     }
@@ -269,8 +303,10 @@ extension MeterReport {
             "unsigned": .array(
                 unsigned.map { row in
                     [
-                        "app": .string(row.app.description), "failed": .integer(row.passed.failed),
-                        "open": .integer(row.passed.open),
+                        "app": .string(row.app.description), "accepted": .integer(row.accepted),
+                        "refused_by_code": MeterReport.json(row.refused),
+                        "failed": .integer(row.passed.failed), "open": .integer(row.passed.open),
+                        "backend_responses": MeterReport.json(row.responses),
                         "would_refuse": .integer(row.passed.total),
                         "would_refuse_by_code": MeterReport.json(row.passed.observed),
                         "last_seen": .integer(row.lastSeen),
@@ -319,6 +355,7 @@ extension MeterReport.Line {
             "accepted_by_ticket": .integer(byTicket),
             "refused": .integer(refusals), "refused_by_code": MeterReport.json(refused),
             "failed": .integer(failures), "failed_by_cause": MeterReport.json(failed),
+            "backend_responses": MeterReport.json(responses),
             "open": .integer(passed.open), "would_refuse": .integer(passed.total),
             "would_refuse_by_code": MeterReport.json(passed.observed),
             "last_seen": lastSeen.map { .integer($0) } ?? .null,

@@ -13,16 +13,26 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
-        let held = try run.deployment().holdings(of: name, in: app)
+        let deployment = try run.deployment()
+        let held = try deployment.holdings(of: name, in: app)
         let account = held.account
+        let guesses = AccountGuesses.read(deployment.folder.accountGuesses)?
+            .count(of: name, in: app, at: run.now)
         let live = held.sessions.count { $0.end == nil }
         let codes = held.codes.isEmpty ? "none" : held.codes.map(\.text).joined(separator: "; ")
-        try run.print(held.summary(live: live)) {
+        try run.print(held.summary(live: live, guesses: guesses)) {
             var rows: [(String, String)] =
                 [
                     ("name", account.name.description), ("state", account.stateText),
                     ("user id", account.userID.map(String.init) ?? "none: the backend is told the name"),
-                    ("signs in by", account.credential), ("since", TimeText.text(account.created)),
+                    ("signs in by", account.credential),
+                    (
+                        "failed logins",
+                        guesses.map {
+                            "\($0.failed) since \(TimeText.text($0.since)), the last at "
+                                + TimeText.text($0.last)
+                        } ?? "none in the last day"
+                    ), ("since", TimeText.text(account.created)),
                     (
                         "reset codes until",
                         account.resets.map(\.until).max().map { TimeText.text($0) } ?? "none"
@@ -140,11 +150,20 @@ extension Account {
 }
 
 extension AccountHoldings {
-    fileprivate func summary(live: Int) -> JSONValue {
+    fileprivate func summary(live: Int, guesses: AccountGuesses.Count?) -> JSONValue {
         guard case .object(let members) = account.json else { return .null }
         return .object(
             members + [
                 ("erased", .bool(account.isErased)),
+                (
+                    "failed_logins",
+                    guesses.map {
+                        [
+                            "count": .integer($0.failed), "since": .integer($0.since),
+                            "last": .integer($0.last),
+                        ]
+                    } ?? .null
+                ),
                 ("pseudonym", .optional(account.pseudonym?.description)),
                 ("reset_until", account.resets.map(\.until).max().map { .integer($0) } ?? .null),
                 ("verified", verified.map { .integer($0) } ?? .null),

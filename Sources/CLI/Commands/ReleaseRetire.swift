@@ -17,14 +17,15 @@ extension Command {
                 "percent", placeholder: "N[@TIME],…",
                 meaning: "reach so many of a hundred devices, from that time on (default: all, at once)"
             ),
-            .flag("undo", meaning: "let it in again, at once and for everybody"), .data, .json,
-        ],
+            .flag("undo", meaning: "let it in again, at once and for everybody"),
+        ] + Option.cutOff + [.data, .json],
         notes: """
             Responses to warned callers, also the backend's, have Countersign-Update with the date and the
             link. Refused callers receive update-required (426, for form-md5 -99) with the link. --percent
             10@TIME,50@TIME,100@TIME reaches no caller before the first time. A session that a share reaches
             stays reached as the share grows; a caller without a session is counted by its network.
-            `countersign release impact KEY_ID` shows the callers that would be cut off.
+            `countersign release impact KEY_ID` shows the callers that would be cut off. Where a stage begins
+            at once, the command asks at a terminal.
             """
     ) { (run) throws(OperationalError) in
         let id = try run.keyID(run.required("KEY_ID"), at: "KEY_ID")
@@ -43,10 +44,20 @@ extension Command {
             try time(text, option: "read-only-at", run: run)
         }
         if let text = run.arguments.value("percent") { retirement.rollout = try rollout(text, run: run) }
-        try run.deployment().retire(id, with: retirement)
+        let deployment = try run.deployment()
+        let isDry = run.arguments.has("dry-run")
+        let isAtOnce = retirement.refusesCallers(at: run.now)
+        let cutOff = try CutOff(
+            isAtOnce || isDry ? [try deployment.release(id)] : [], in: deployment, at: run.now)
+        if isAtOnce || isDry {
+            guard try run.isToCutOff(cutOff, by: "release retire \(id)") else { return .success }
+        }
+        try deployment.retire(id, with: retirement)
         let told = retirement.auditDetails.filter { $0.name != "at" }
         try run.print(
-            .object([("key_id", .string(id.description)), ("retired_at", .integer(retirement.at))] + told)
+            .object(
+                [("key_id", .string(id.description)), ("retired_at", .integer(retirement.at))] + told
+                    + [("cut_off", cutOff.json)])
         ) {
             RetirementText(retirement, now: run.now).sentence(of: id)
         }
@@ -105,6 +116,13 @@ extension Command {
             }
             && parts[0].first.map { ASCII.isLetter($0) } == true
             && !["javascript", "data"].contains(String(text.prefix { $0 != ":" }).lowercased())
+    }
+}
+
+extension AppRelease.Retirement {
+    /// Whether some callers are refused at `now`: all, or those that change something.
+    fileprivate func refusesCallers(at now: Int64) -> Bool {
+        percent(at: now) > 0 && [.retired, .readOnly].contains(stage(at: now))
     }
 }
 

@@ -31,7 +31,8 @@ package enum LegacyResponseParser {
         if let notice = refusal(response) {
             switch notice.code {
             case Refusal.Code.tokenExpired.rawValue: return .tokenExpired(notice)
-            case Refusal.Code.sessionEnded.rawValue: return .loginNeeded(notice)
+            case Refusal.Code.sessionEnded.rawValue, Refusal.Code.sessionRequired.rawValue:
+                return .loginNeeded(notice)
             case Refusal.Code.updateRequired.rawValue: return .updateNeeded(notice)
             default: return nil
             }

@@ -21,7 +21,7 @@ package struct Cause: Sendable, Equatable {
         self.difference = difference
     }
 
-    init(code: String, sentence: String, remedy: String) {
+    package init(code: String, sentence: String, remedy: String) {
         self.code = code
         self.sentence = sentence
         self.remedy = remedy

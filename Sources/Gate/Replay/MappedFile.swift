@@ -120,16 +120,40 @@ package final class FileDescriptor: Sendable {
         }
     }
 
-    /// Locks `path` for this process. The error for a second process names what is in use.
+    /// Locks `path` for this process. The error for a second process names what is in use, and the process
+    /// that uses it.
     static func locked(_ path: String, guarding name: String) throws(OperationalError) -> FileDescriptor {
         let file = try FileDescriptor(open: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
         guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else {
             if errno == EWOULDBLOCK {
-                throw OperationalError(.failed, message: "\(name) is in use by another process")
+                let holder = file.noted().map { "process \($0)" } ?? "another process"
+                throw OperationalError(
+                    .failed,
+                    message:
+                        "\(name) is in use by \(holder): one server runs on a data folder; stop it first, "
+                        + "or replace it by `countersign restart`")
             }
             throw OperationalError.system(path, code: errno)
         }
+        file.noteThisProcess()
         return file
+    }
+
+    /// Writes this process's id to the lock file, for the error of a second process.
+    func noteThisProcess() {
+        let text = Array("\(getpid())\n".utf8)
+        guard ftruncate(number, 0) == 0 else { return }
+        _ = pwrite(number, text, text.count, 0)
+    }
+
+    /// The process id in the lock file; nil if no such process runs.
+    private func noted() -> pid_t? {
+        var text = [UInt8](repeating: 0, count: 16)
+        let count = pread(number, &text, text.count, 0)
+        guard count > 1, let id = pid_t(String(decoding: text[..<(count - 1)], as: UTF8.self)),
+            kill(id, 0) == 0 || errno == EPERM
+        else { return nil }
+        return id
     }
 
     /// Releases the lock for all copies of this descriptor, in every process.

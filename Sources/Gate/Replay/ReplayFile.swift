@@ -57,6 +57,7 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         isLockShared = Atomic(handover != nil)
         if let handover {
             lockFile = handover.lockFile
+            lockFile.noteThisProcess()
             locks = ShardLocks(sharing: try SharedMemory(sharing: handover.locks, bytes: ShardLocks.bytes))
         } else {
             lockFile = try FileDescriptor.locked(path + ".lock", guarding: path)

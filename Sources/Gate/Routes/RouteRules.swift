@@ -67,8 +67,6 @@ package struct RouteRules: Sendable, Equatable {
         package let enforcement: Enforcement?
         /// Which of ``RouteRules/rules`` decides the level.
         package let index: Int
-        /// Which of them has the limits that count.
-        package let limitIndex: Int
     }
 
     /// The decision for all routes; nil if the rules differ.
@@ -85,6 +83,31 @@ package struct RouteRules: Sendable, Equatable {
 
     package func decision(method: Span<UInt8>, path: Span<UInt8>) throws(Refusal) -> Decision {
         guard differ else { return uniform }
+        var (decision, readings) = (try ruling(for: method, at: path), try others(of: path))
+        while let reading = readings.popLast() {
+            decision = decision.stricter(try ruling(for: method, at: reading.span))
+        }
+        return decision
+    }
+
+    /// The rules whose limits a request has to keep: those of each reading of its path, so that no way to
+    /// write a limited route's path evades its limits.
+    package func limiting(method: Span<UInt8>, path: Span<UInt8>) throws(Refusal) -> [RouteRule] {
+        guard differ else { return rules[0].limits.isEmpty ? [] : [rules[0]] }
+        var found: Set<Int> = []
+        var (reading, readings) = (path.withUnsafeBufferPointer { Array($0) }, try others(of: path))
+        while true {
+            let (exact, loose) = try matches(for: method, at: reading.span)
+            found.formUnion([exact, loose])
+            guard let next = readings.popLast() else { break }
+            reading = next
+        }
+        return found.sorted().map { rules[$0] }.filter { !$0.limits.isEmpty }
+    }
+
+    /// The other readings of a path; refuses a path that is ambiguous in any other way than by programs,
+    /// case, escapes and extensions.
+    private func others(of path: Span<UInt8>) throws(Refusal) -> [[UInt8]] {
         if let ambiguity = LoosePath.ambiguity(of: path) {
             throw Refusal(
                 .malformed,
@@ -93,19 +116,25 @@ package struct RouteRules: Sendable, Equatable {
                     + "one reading"
             )
         }
-        var decision = try ruling(for: method, at: path)
-        // A backend that runs a program in the middle of a path (`/index.php/pay`) passes the rest to it as a
-        // path.
-        for script in try ScriptSegments(in: path) {
-            for reading in script.readings(of: path) {
-                decision = decision.stricter(try ruling(for: method, at: reading.span), among: rules)
-            }
+        let readings = PathReadings(path)
+        guard !readings.isBeyondBound else {
+            throw Refusal(
+                .malformed,
+                detail: "the path has more than \(PathReadings.mostPrograms) programs in it")
         }
-        return decision
+        return readings.others
     }
 
-    /// For a path that is unambiguous apart from case, escapes and extensions.
     private func ruling(for method: Span<UInt8>, at path: Span<UInt8>) throws(Refusal) -> Decision {
+        let (exact, loose) = try matches(for: method, at: path)
+        return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose))
+    }
+
+    /// Which rule applies to the path as it is, and which one as a lenient backend reads it. For a path that
+    /// is unambiguous apart from case, escapes and extensions.
+    private func matches(
+        for method: Span<UInt8>, at path: Span<UInt8>
+    ) throws(Refusal) -> (exact: Int, loose: Int) {
         var exact: Int?
         var loose: Int?
         for (index, rule) in rules.enumerated() where rule.applies(to: method) {
@@ -116,23 +145,21 @@ package struct RouteRules: Sendable, Equatable {
             }
         }
         guard let exact, let loose else { throw Refusal(.malformed, detail: "the path begins with no /") }
-        return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose), among: rules)
+        return (exact, loose)
     }
 }
 
 extension RouteRules.Decision {
     fileprivate init(_ rule: RouteRule, at index: Int) {
-        self.init(level: rule.level, enforcement: rule.enforcement, index: index, limitIndex: index)
+        self.init(level: rule.level, enforcement: rule.enforcement, index: index)
     }
 
-    /// The higher level; observing only if both observe. A path that a backend may read as that of a limited
-    /// route keeps the route's limits.
-    fileprivate func stricter(_ other: Self, among rules: [RouteRule]) -> Self {
+    /// The higher level; observing only if both observe.
+    fileprivate func stricter(_ other: Self) -> Self {
         Self(
             level: max(level, other.level),
             enforcement: Enforcement.stricter(of: enforcement, and: other.enforcement),
-            index: other.level > level ? other.index : index,
-            limitIndex: rules[limitIndex].limits.isEmpty ? other.limitIndex : limitIndex)
+            index: other.level > level ? other.index : index)
     }
 }
 

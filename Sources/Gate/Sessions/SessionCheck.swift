@@ -77,10 +77,21 @@ package struct SessionCheck: Sendable {
 }
 
 extension AppRelease {
+    /// The code of a refusal for what the route's level asks for, if the route or the app only observes;
+    /// throws any other refusal. The caller's proof holds, so the request keeps its identity.
+    func observing(
+        _ refusal: Refusal, on route: RouteRules.Decision?, at now: Int64
+    ) throws(Refusal) -> Refusal.Code {
+        guard let route, refusal.code.isOfLevel,
+            (route.enforcement ?? policy.enforcement).isObserving(at: now)
+        else { throw refusal }
+        return refusal.code
+    }
+
     func refusalForMissingSession(on route: RouteRules.Decision) -> Refusal {
         let rule = policy.routes.rules[route.index]
         return Refusal(
-            .sessionEnded,
+            .sessionRequired,
             detail: "this route needs a session: \(rule.prefixText) asks for `\(route.level.rawValue)`; "
                 + "`\(rule.command(setting: .signed, of: app))` lets a release in by itself")
     }
@@ -90,6 +101,17 @@ extension AppRelease {
         let rule = policy.routes.rules[route.index]
         return "\(rule.prefixText) asks for `\(route.level.rawValue)`; "
             + "`\(rule.command(setting: .session, of: app))` does without the device's signature"
+    }
+}
+
+extension Refusal.Code {
+    /// Whether a route's level is the reason: the session or the device's signature is missing, or the
+    /// session has no device key.
+    package var isOfLevel: Bool {
+        switch self {
+        case .sessionRequired, .deviceUnsigned, .forbidden: true
+        default: false
+        }
     }
 }
 

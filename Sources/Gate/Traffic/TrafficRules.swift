@@ -64,10 +64,11 @@ package final class AppTraffic: Sendable {
         routes = policy.routes
     }
 
-    /// The rule whose limits the request has to keep; nil if its route has none.
-    package func limitingRule(for request: Request) throws(Refusal) -> RouteRule? {
-        guard routes.limitTraffic else { return nil }
-        let rule = routes.rules[try routes.decision(for: request).limitIndex]
-        return rule.limits.isEmpty ? nil : rule
+    /// The rules whose limits the request has to keep.
+    package func limitingRules(for request: Request) throws(Refusal) -> [RouteRule] {
+        guard routes.limitTraffic else { return [] }
+        return try routes.limiting(
+            method: request.head.span.extracting(request.method.range),
+            path: request.head.span.extracting(request.path.range))
     }
 }

@@ -62,10 +62,14 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
+    /// What a name that is not found means, for the log.
+    package static let unresolved = "does not resolve: requests get 502 until it does"
+
     /// Resolves now, and every half minute on a separate thread for the lifetime of the process. A name
-    /// that is not found counts as a backend that is down: requests fail until it is found.
-    package func keepResolving() {
-        try? resolve()
+    /// that is not found counts as a backend that is down: requests fail until it is found. `note` receives
+    /// ``unresolved`` if it is not found now.
+    package func keepResolving(note: (String) -> Void = { _ in }) {
+        do { try resolve() } catch { note("\(host): \(UpstreamTarget.unresolved)") }
         _ = try? WorkerThreads(purpose: "to resolve names on") { [self] in
             while true {
                 sleep(UpstreamTarget.resolveSeconds)

@@ -40,14 +40,15 @@ extension CountersignError {
     /// Translates an error of the vault.
     init(_ error: VaultError) { self.init(ClientOperationError(error)) }
 
-    /// Translates a refusal. The client acts on a statement about the version only if the authority is known
-    /// to have made it.
+    /// Translates a refusal. The client acts on a statement about the version or about a missing session only
+    /// if the authority is known to have made it.
     init(_ notice: RefusalNotice) {
-        if notice.isGenuine, notice.code == CountersignWire.Refusal.Code.updateRequired.rawValue {
-            self = .updateRequired(url: notice.updateURL)
-        } else {
-            self = .refused(Refusal(notice))
-        }
+        self =
+            switch CountersignWire.Refusal.Code(rawValue: notice.code) {
+            case .updateRequired where notice.isGenuine: .updateRequired(url: notice.updateURL)
+            case .sessionRequired where notice.isGenuine: .signedOut(SessionEnd(.never))
+            default: .refused(Refusal(notice))
+            }
     }
 }
 

@@ -39,6 +39,7 @@ final class AccountSubsystem {
             SharedLoginLimits(loginLimitPersistence.limits, keys: keys, in: $0)
         }
         loginLimitPersistence.sharedLimits = sharedLimits
+        loginLimitPersistence.accounts = sessions.life.reader
         let limits = loginLimitPersistence.limits
         let steps = try WorkPool(.init(workers: cores, queue: settings.queue, patience: 5_000))
         services = AccountServices(
@@ -47,7 +48,9 @@ final class AccountSubsystem {
             signUps: Registration(keys, for: .signUp),
             passwordChanges: Registration(keys, for: .passwordChange),
             enrolment: Enrolment(sessions.life), limits: limits,
-            guesses: GuessLimits(own: limits, shared: sharedLimits, threads: steps),
+            guesses: GuessLimits(
+                own: limits, shared: sharedLimits, threads: steps,
+                accounts: loginLimitPersistence.guesses),
             work: LoginWork(keys), steps: steps,
             passwords: try WorkPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
@@ -210,7 +213,7 @@ extension AccountServices {
             return answered
         }
         let receipt = try await debitOfferingWork(caller, account: account, of: app, at: now)
-        return try await refundingFailure(receipt, at: now, perform: answer)
+        return try await refundingFailure(receipt, of: account, in: app, at: now, perform: answer)
     }
 
     /// Performs the guess, and spends the solution before the answer is given: one that a limit refuses, or
@@ -225,26 +228,34 @@ extension AccountServices {
         case .allowed(let debited): receipt = debited
         case .retry(let seconds, _): throw AccountServices.tooMany(seconds)
         }
-        let answered = try await refundingFailure(receipt, at: now, perform: answer)
+        let answered = try await refundingFailure(receipt, of: account, in: app, at: now, perform: answer)
         if await isFirstUse(entry) { return answered }
-        await guesses.refundAllButAddress(receipt, at: now * 1000)
+        await guesses.refundAllButAddress(receipt, guessed: (app, account), at: now * 1000)
         return nil
     }
 
     private func refundingFailure<Answer>(
-        _ receipt: LoginLimits.Receipt, at now: Int64,
+        _ receipt: LoginLimits.Receipt, of account: AccountName, in app: AppName, at now: Int64,
         perform answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         do {
             return try await answer(receipt)
         } catch {
-            await refund(receipt, at: now)
+            await refund(receipt, of: account, in: app, at: now)
             throw error
         }
     }
 
-    func refund(_ receipt: LoginLimits.Receipt, at now: Int64) async {
-        await guesses.refund(receipt, at: now * 1000)
+    /// Refunds the guess of a login that was verified, or that could not be judged.
+    func refund(
+        _ receipt: LoginLimits.Receipt, of account: AccountName, in app: AppName, at now: Int64
+    ) async {
+        await guesses.refund(receipt, guessed: (app, account), at: now * 1000)
+    }
+
+    /// Refunds a debit that was no guess.
+    private func refund(_ receipt: LoginLimits.Receipt, at now: Int64) async {
+        await guesses.refund(receipt, guessed: nil, at: now * 1000)
     }
 
     func debitRegistration(_ call: RouteCall) async throws(Refusal) {

@@ -11,8 +11,18 @@ struct GuessLimits: Sendable {
     let shared: SharedLoginLimits?
     /// The threads that wait for the store.
     let threads: WorkPool
+    /// Counts the failed logins of each account.
+    let accounts: AccountGuesses
 
     func start(
+        app: AppName, account: AccountName, from caller: LoginLimits.Caller, at now: Int64
+    ) async throws(Refusal) -> LoginLimits.Decision {
+        let decision = try await decide(app: app, account: account, from: caller, at: now)
+        if case .allowed = decision { accounts.didBegin(account, of: app, at: now / 1_000) }
+        return decision
+    }
+
+    private func decide(
         app: AppName, account: AccountName, from caller: LoginLimits.Caller, at now: Int64
     ) async throws(Refusal) -> LoginLimits.Decision {
         guard let shared else { return own.start(app: app, account: account, from: caller, at: now) }
@@ -22,6 +32,14 @@ struct GuessLimits: Sendable {
     }
 
     func startSolved(
+        app: AppName, account: AccountName, from address: ClientAddress, at now: Int64
+    ) async throws(Refusal) -> LoginLimits.Decision {
+        let decision = try await decideSolved(app: app, account: account, from: address, at: now)
+        if case .allowed = decision { accounts.didBegin(account, of: app, at: now / 1_000) }
+        return decision
+    }
+
+    private func decideSolved(
         app: AppName, account: AccountName, from address: ClientAddress, at now: Int64
     ) async throws(Refusal) -> LoginLimits.Decision {
         guard let shared else { return own.startSolved(app: app, account: account, from: address, at: now) }
@@ -52,15 +70,22 @@ struct GuessLimits: Sendable {
         }
     }
 
-    /// Refunds the debits of a verified login. What the store does not take back stays counted.
-    func refund(_ receipt: LoginLimits.Receipt, at now: Int64) async {
+    /// Refunds the debits of a verified login. What the store does not take back stays counted. `guessed` is
+    /// the account whose login it was; nil for a debit that was no guess.
+    func refund(
+        _ receipt: LoginLimits.Receipt, guessed: (app: AppName, account: AccountName)?, at now: Int64
+    ) async {
+        if let guessed { accounts.didNotFail(guessed.account, of: guessed.app) }
         own.refund(receipt, at: now)
         guard let shared, !receipt.isOwn else { return }
         try? await ask { () throws(OperationalError) in try shared.refund(receipt) }
     }
 
     /// Refunds all but what its address is to pay: for a solution that another start used meanwhile.
-    func refundAllButAddress(_ receipt: LoginLimits.Receipt, at now: Int64) async {
+    func refundAllButAddress(
+        _ receipt: LoginLimits.Receipt, guessed: (app: AppName, account: AccountName), at now: Int64
+    ) async {
+        accounts.didNotFail(guessed.account, of: guessed.app)
         own.refundAllButAddress(receipt, at: now)
         guard let shared, !receipt.isOwn else { return }
         try? await ask { () throws(OperationalError) in try shared.refund(receipt) { $0 != .address } }

@@ -9,12 +9,18 @@ import CountersignWire
 /// starts and stops the server touches `ticker`; the rest is not replaced, and locks by itself.
 final class LoginLimitPersistence: @unchecked Sendable {
     let limits: LoginLimits
+    let guesses: AccountGuesses
     private let file: LimitFile
+    private let guessFile: String
     private let pending: any PendingLoginTable
     private let log: EventLog?
     private let clock: any TimeSource
     /// The ``LoginLimits/changes`` that the file contains.
     private var written: UInt64 = 0
+    /// The ``AccountGuesses/changes`` that its file contains.
+    private var writtenGuesses: UInt64 = 0
+    /// Finds the accounts of reports, to be set before ``start()``.
+    var accounts: (any AccountStore)?
     private var ticker: Ticker?
     /// Those that nodes count together, to be set before ``start()``.
     var sharedLimits: SharedLoginLimits?
@@ -32,6 +38,8 @@ final class LoginLimitPersistence: @unchecked Sendable {
         log: EventLog?, clock: any TimeSource
     ) throws(OperationalError) {
         file = LimitFile(folder.loginLimits)
+        guessFile = folder.accountGuesses
+        guesses = AccountGuesses.read(guessFile) ?? AccountGuesses()
         if let descriptor, let shared = try? LoginLimits(rules, sharing: descriptor) {
             limits = shared
         } else {
@@ -68,6 +76,26 @@ final class LoginLimitPersistence: @unchecked Sendable {
         ticker = nil
     }
 
+    /// Saves the failed logins of accounts, and reports those that have many. A name without an account is
+    /// not reported.
+    private func keepGuesses() {
+        for report in guesses.takeReports(at: clock.now) {
+            guard let account = try? accounts?.account(report.account, of: report.app) else { continue }
+            log?.note(
+                subject: "guesses",
+                message: "app \(report.app), account \(account.number): \(report.failed) failed logins since "
+                    + "the last report; reports of an account are at least an hour apart")
+        }
+        let changes = guesses.changes
+        guard changes != writtenGuesses else { return }
+        do {
+            try guesses.write(to: guessFile)
+            writtenGuesses = changes
+        } catch {
+            log?.note(subject: "guesses", message: error.message)
+        }
+    }
+
     private func tick() {
         // While a shared store is away, they expire all the same, and are removed later.
         try? pending.expire(at: clock.now)
@@ -75,6 +103,7 @@ final class LoginLimitPersistence: @unchecked Sendable {
         if ticks.isMultiple(of: LoginLimitPersistence.expiryTicks), clock.sweepTime != nil {
             try? sharedLimits?.expire()
         }
+        keepGuesses()
         let changes = limits.changes
         guard changes != written else { return }
         do {

@@ -50,6 +50,9 @@ struct AdminRoutes: Handler {
 
     func handle(_ exchange: any Exchange) async {
         let request = exchange.request
+        guard AdminRoutes.isAllowed(request, from: exchange.peer, mode: running.current.adminTLS) else {
+            return await exchange.respond(.plainFromElsewhere)
+        }
         if let services, request.isBelow("/api/") {
             let answer = await services.api.answer(to: exchange, in: running.current)
             logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "api")
@@ -72,6 +75,13 @@ struct AdminRoutes: Handler {
             token.isPresented(by: request)
         else { return await exchange.respond(answer(to: request)) }
         await exchange.respond(await drills.answer(to: exchange))
+    }
+
+    /// Whether the listener takes a request from that peer: another machine would send its token in clear.
+    /// `/health` and `/ready` show nothing secret.
+    static func isAllowed(_ request: Request, from peer: String, mode: AdminTLSMode) -> Bool {
+        guard mode == .off, !HostPort.isOfThisMachine(peer: peer) else { return true }
+        return request.matches(request.path, text: "/health") || request.matches(request.path, text: "/ready")
     }
 
     /// A line for each call of the API, and for what is done or refused at the console, without its query.
@@ -131,6 +141,13 @@ extension ServerResponse {
     static let notFound = ServerResponse(
         status: 404, type: "application/problem+json",
         body: Array(#"{"type":"about:blank","title":"Not Found","status":404}"#.utf8))
+
+    fileprivate static let plainFromElsewhere = ServerResponse(
+        status: 403, type: "application/problem+json",
+        body: Array(
+            (#"{"type":"about:blank","title":"Forbidden","status":403,"code":"tls","detail":"over plain "#
+                + #"HTTP other machines get /health and /ready alone: set --admin-tls on, or use a "#
+                + #"tunnel such as `ssh -L 8444:127.0.0.1:8444 HOST`"}"#).utf8))
 
     /// Source: RFC 9110 §15.5.2, RFC 6750 §3.
     static let unauthorized = ServerResponse(

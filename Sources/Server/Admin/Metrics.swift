@@ -30,6 +30,10 @@ struct Metrics: Sendable {
     /// Nil unless spans are exported.
     let spans: SpanExporter?
     let webhooks: WebhookSender
+    let keys: ReleaseKeyDirectory
+    let guesses: AccountGuesses
+    /// Nil unless refusals are kept on the disk.
+    let refusals: RefusalStore?
     let clock: TrustedClock
     /// When the process began, in whole Unix seconds.
     let began: Int64
@@ -42,6 +46,7 @@ struct Metrics: Sendable {
         addBackend(totals, to: &page)
         addAuthority(to: &page)
         let now = clock.now
+        addApps(to: &page, now: now)
         page.add(
             "countersign_unavailable_responses_total", kind: .counter,
             help: "Responses 503 `unavailable`, also to requests whose signature was accepted.",
@@ -104,6 +109,38 @@ struct Metrics: Sendable {
         ProcessFigures().add(to: &page)
         page.end()
         return Array(page.text.utf8)
+    }
+
+    /// What an operator has suspended for a time, by app; and accounts that are attacked.
+    private func addApps(to page: inout PrometheusExposition, now: Int64) {
+        let apps = keys.conditions(at: now).sorted { $0.key.description < $1.key.description }
+        for (name, help, isOn) in [
+            (
+                "countersign_app_maintenance", "1 while the app is in maintenance, otherwise 0.",
+                { $0.isInMaintenance }
+            ),
+            (
+                "countersign_app_observing",
+                "1 while requests that would be refused reach the app's backend, otherwise 0.",
+                { $0.observingUntil != nil }
+            ),
+        ] as [(String, String, (AppCondition) -> Bool)] {
+            page.describe(name, kind: .gauge, help: help)
+            for (app, condition) in apps {
+                page.sample(name, labels: [("app", app.description)], value: isOn(condition) ? 1 : 0)
+            }
+        }
+        page.add(
+            "countersign_accounts_attacked", kind: .gauge,
+            help: "Accounts with at least ten failed logins, the last of them in the last hour.",
+            value: guesses.attacked(at: now))
+        if let refusals {
+            page.add(
+                "countersign_refusals_not_kept_total", kind: .counter,
+                help:
+                    "Refusals that the console cannot show after they left the memory: the disk was too slow "
+                    + "or full, or a former process still had the files.", value: refusals.losses)
+        }
     }
 
     private func addReplayGuard(to page: inout PrometheusExposition, now: Int64) {
@@ -232,7 +269,25 @@ struct Metrics: Sendable {
                 "Requests by how they ended. The release of a refused request is a claim; "
                 + "it is empty for a request that names none."
         )
-        let rows = totals.map { (labels: Metrics.labels(of: $0.key), count: $0.value) }
+        Metrics.add(totals.filter { $0.key.outcome.isEnd }, as: name, to: &page) { subject in
+            Metrics.labels(of: subject)
+        }
+        let responses = "countersign_upstream_responses_total"
+        page.describe(
+            responses, kind: .counter, help: "Responses of the backend, by the class of their status.")
+        Metrics.add(totals.filter { !$0.key.outcome.isEnd }, as: responses, to: &page) { subject in
+            [
+                ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme),
+                ("class", subject.outcome.label),
+            ]
+        }
+    }
+
+    private static func add(
+        _ totals: [MeterEntry.Subject: UInt64], as name: String, to page: inout PrometheusExposition,
+        labels: (MeterEntry.Subject) -> PrometheusExposition.Labels
+    ) {
+        let rows = totals.map { (labels: labels($0.key), count: $0.value) }
             .sorted { $0.labels.map(\.value).lexicographicallyPrecedes($1.labels.map(\.value)) }
         for row in rows { page.sample(name, labels: row.labels, value: row.count) }
     }
@@ -357,24 +412,12 @@ struct Metrics: Sendable {
             case .accepted: "current"
             case .acceptedUnderNextKey: "next"
             case .acceptedByTicket: "ticket"
-            case .open, .observed, .refused, .failed: ""
+            case .open, .observed, .refused, .failed, .answered: ""
             }
         return [
             ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme), ("key", key),
             ("outcome", subject.outcome.label),
         ]
-    }
-}
-
-extension DeliveryFailure {
-    /// Whether the backend is the cause, not the client.
-    fileprivate var isCausedByBackend: Bool {
-        switch self {
-        case .upstreamUnreachable, .upstreamBusy, .upstreamClosed, .upstreamTimeout, .upstreamInvalid,
-            .upstreamTruncated, .streamIdle:
-            true
-        case .clientAborted, .clientSlow: false
-        }
     }
 }
 

@@ -12,6 +12,8 @@ package struct RecentRefusal: Sendable {
     /// The app and the key id that the request names, proved or not; nil if it names no release.
     package let named: (app: String, release: String)?
     package let search: Search
+    /// Whole Unix seconds.
+    package let time: Int64
 
     /// Whether a mistake of the signer was looked for that explains the refusal.
     package enum Search: Sendable {
@@ -24,18 +26,26 @@ package struct RecentRefusal: Sendable {
     package var cause: Cause? { if case .made(let cause, _) = search { cause } else { nil } }
 }
 
-/// The latest refusals that have a line in the log, for the console, in memory. Each code has a place of its
-/// own, so that a flood of one does not push out the others.
+/// The refusals that have a line in the log, for the console: the latest in memory, and earlier ones on the
+/// disk. In memory each code has a place of its own, so that a flood of one does not push out the others.
 package final class RecentRefusals: Sendable {
+    /// Refusals of one code that the console lists.
+    private static let mostListed = 100
+
+    /// Nil without a data folder, as in tests, or if the settings leave no room.
+    package let store: RefusalStore?
+
     static let mostOfCode = 24
     static let longestLine = 4_096
 
     /// By code, the oldest first.
     private let entries = Locked<[String: [RecentRefusal]]>([:])
 
-    init() {}
+    init(store: RefusalStore? = nil) { self.store = store }
 
-    func add(_ refusal: RecentRefusal) {
+    /// `isProven` is whether the caller has proved anything.
+    func add(_ refusal: RecentRefusal, isProven: Bool = false) {
+        store?.add(refusal, isProven: isProven)
         guard refusal.line.count <= RecentRefusals.longestLine else { return }
         entries.with { entries in
             var kept = entries[refusal.code] ?? []
@@ -52,18 +62,28 @@ package final class RecentRefusals: Sendable {
 
     /// Those of one code, the latest first.
     package func all(of code: String) -> [RecentRefusal] {
-        entries.with { Array(($0[code] ?? []).reversed()) }
+        let latest = entries.with { Array(($0[code] ?? []).reversed()) }
+        let known = Set(latest.map(\.event))
+        let earlier = store?.latest(RecentRefusals.mostListed) {
+            $0.code == code && !known.contains($0.event)
+        }
+        return Array((latest + (earlier ?? [])).prefix(RecentRefusals.mostListed))
     }
 
     package func refusal(of event: String) -> RecentRefusal? {
-        entries.with { entries in
+        let found = entries.with { entries -> RecentRefusal? in
             for kept in entries.values {
                 if let found = kept.first(where: { $0.event == event }) { return found }
             }
             return nil
         }
+        return found ?? store?.refusal(of: event)
     }
 
-    /// The codes that there are refusals of.
-    package var codes: [String] { entries.with { $0.keys.sorted() } }
+    /// The codes that there are refusals of, among the latest on the disk.
+    package var codes: [String] {
+        var codes = entries.with { Set($0.keys) }
+        for refusal in store?.latest(RefusalStore.mostRead) ?? [] { codes.insert(refusal.code) }
+        return codes.sorted()
+    }
 }

@@ -8,12 +8,14 @@ import CountersignWire
 final class RefusalRecorder {
     private let refusals: RecentRefusals
     private let gate: Gate
+    private let clock: any TimeSource
     private var allowance = ExplanationAllowance()
 
     /// `gate` is that of the loop.
-    init(_ refusals: RecentRefusals, gate: Gate) {
+    init(_ refusals: RecentRefusals, gate: Gate, clock: any TimeSource = SystemTime()) {
         self.refusals = refusals
         self.gate = gate
+        self.clock = clock
     }
 
     /// `line` is the event's line in the log. Call after the response, so that the time of the search tells
@@ -26,7 +28,8 @@ final class RefusalRecorder {
             RecentRefusal(
                 event: event.id.text, code: event.outcome(on: exchange), line: line,
                 named: named.map { ($0.app, $0.id.description) },
-                search: explanation.map { .made($0.cause, notes: $0.notes) } ?? .notMade))
+                search: explanation.map { .made($0.cause, notes: $0.notes) } ?? .notMade,
+                time: clock.now), isProven: event.isProven)
     }
 
     /// Nil if the allowance is used up, or if the request names no release.

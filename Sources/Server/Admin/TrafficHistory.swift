@@ -13,7 +13,7 @@ package final class TrafficHistory: Sendable {
         /// Forwarded, or served by the authority, and answered.
         package var accepted: UInt64 = 0
         package var refused: UInt64 = 0
-        /// Admitted, and not answered: the backend or the client failed.
+        /// Admitted, and failed: at the backend, its status included, or at the client.
         package var failed: UInt64 = 0
         /// By code; only those that occurred.
         package var refusals: [Refusal.Code: UInt64] = [:]
@@ -90,6 +90,7 @@ package final class TrafficHistory: Sendable {
                     minute.refused &+= count
                     minute.refusals[code, default: 0] &+= count
                 case .failed: minute.failed &+= count
+                case .answered: break
                 }
             }
             minute.durations = durations.subtracting(base.durations)

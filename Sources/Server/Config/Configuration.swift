@@ -25,6 +25,8 @@ public struct Configuration: Sendable, Equatable {
     public var replay = ReplayLocation.file
     /// The listener's certificate.
     public var tls = TLSMode.automatic
+    /// Bytes on the disk for refused requests; 0 for none.
+    package var refusalBytes = 1 << 30
     /// Whether the admin listener has TLS.
     package var adminTLS = AdminTLSMode.off
     /// Names, lower-case, by which the admin listener may be called beside addresses, `localhost` and the
@@ -85,8 +87,10 @@ public enum TLSMode: Sendable, Equatable {
 
 /// The admin listener's certificate.
 package enum AdminTLSMode: String, Sendable, CaseIterable {
-    /// Plain HTTP, for programs of this machine.
+    /// Plain HTTP, for programs of this machine. Other machines get `/health` and `/ready` alone.
     case off
+    /// Plain HTTP for other machines, too, whose tokens then travel in clear.
+    case insecureOff = "insecure-off"
     /// The certificate of the listener for clients.
     case on
 }

@@ -20,6 +20,36 @@ extension Configuration.ReadResult {
     }
 }
 
+extension Configuration {
+    /// Warnings of addresses that other machines reach, each with its remedy. `serve` logs them at its start.
+    var exposure: [ConfigurationProblem] {
+        var problems: [ConfigurationProblem] = []
+        func warn(_ setting: String, message: String, expected: String) {
+            problems.append(
+                ConfigurationProblem(
+                    severity: .warning, message: "--\(setting): \(message)", origin: nil, setting: setting,
+                    expected: expected))
+        }
+        if listen.isOfAllAddresses, authorities.isEmpty {
+            warn(
+                "listen",
+                message: "\(listen): without --authority the gateway refuses requests to every host but "
+                    + "\(listen.host) and localhost: name the hosts that apps call, `--authority HOST`",
+                expected: "--authority HOST[:PORT],…")
+        }
+        guard let admin, adminTLS != .on, !ServiceURL.isLoopback(host: admin.host) else { return problems }
+        warn(
+            "admin",
+            message: adminTLS == .insecureOff
+                ? "\(admin): with --admin-tls insecure-off the tokens of other machines travel in clear: "
+                    + "set `--admin-tls on`"
+                : "\(admin): over plain HTTP other machines get /health and /ready alone: set "
+                    + "`--admin-tls on`, or an address of this machine",
+            expected: "--admin-tls on, or an address of this machine")
+        return problems
+    }
+}
+
 /// The examination behind `serve --check-config`.
 private struct ConfigurationCheck {
     private let result: Configuration.ReadResult
@@ -39,6 +69,7 @@ private struct ConfigurationCheck {
     mutating func run() {
         checkData()
         checkListeners()
+        problems += configuration.exposure.filter { isValid($0.setting ?? "") }
         checkTLS()
         checkContradictions()
         checkUpstream()
@@ -203,6 +234,14 @@ private struct ConfigurationCheck {
     }
 
     private mutating func checkUpstream() {
+        if let url = configuration.upstream, isValid("upstream"), running?.upstream != url,
+            (try? SocketAddress.resolve(host: url.host, port: Int(url.port))) == nil
+        {
+            report(
+                "upstream", severity: .warning,
+                message: "--upstream: \(url.host): \(UpstreamTarget.unresolved)",
+                expected: "a name that this machine resolves")
+        }
         let settings = configuration.upstreamSettings
         if let path = settings.authorities {
             let count = problems.count

@@ -137,6 +137,11 @@ extension Setting {
             effect: .onRestart, scope: .deployment,
             meaning: "bytes of their answers, shared in the same way"),
         number(
+            "limit-kept-refusal-bytes", at: \.refusalBytes, in: 0...(1 << 40), unit: .bytes,
+            effect: .onRestart,
+            meaning: "bytes of the disk for refused requests, which the console shows; half of them are for "
+                + "callers with proof; 0 keeps the latest in memory alone"),
+        number(
             "limit-kept-account-keys", at: \.idempotency.bounds.account.keys, in: 1...1_000_000_000,
             unit: .count, effect: .onRestart, scope: .deployment,
             meaning: "keys of one account's sessions"),

@@ -267,9 +267,10 @@ extension Setting {
             }),
         Setting(
             "admin-tls", placeholder: "MODE",
-            meaning: "whether the admin listener has TLS, with the certificate of --tls: `on` or `off`. The "
-                + "console needs it for other machines than this one",
-            expected: "on or off",
+            meaning: "whether the admin listener has TLS, with the certificate of --tls: `on`; `off`, by "
+                + "which other machines get /health and /ready alone; or `insecure-off`, by which they may "
+                + "send tokens in clear. The console needs `on` for other machines",
+            expected: "on, off or insecure-off",
             kind: .choice(AdminTLSMode.allCases.map(\.rawValue)), effect: .onRestart,
             set: { configuration, text in AdminTLSMode(rawValue: text).map { configuration.adminTLS = $0 } },
             show: { .string($0.adminTLS.rawValue) }),

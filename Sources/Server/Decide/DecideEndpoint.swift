@@ -209,7 +209,7 @@ extension Gateway {
             await exchange.respond(answer)
         } catch {
             event.refusal = error
-            event.counted = requestCounter.refuse(error.code, named: judgement.release)
+            count(error, of: event, named: judgement.release, on: exchange)
             await exchange.respond(Gateway.answer(error, event: event.id, now: clock.now))
         }
     }

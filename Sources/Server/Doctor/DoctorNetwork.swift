@@ -43,8 +43,10 @@ extension Doctor {
             add(
                 .certificate, verdict: isLocal ? .well : .error,
                 message: "--tls off: the listener at \(configuration.listen) is plain HTTP",
-                expected: isLocal ? nil : "an address of this machine alone, or TLS",
-                command: isLocal ? nil : "countersign serve --tls auto")
+                expected: isLocal
+                    ? nil
+                    : "TLS (`--tls auto`), or an address of this machine behind a proxy that ends TLS; "
+                        + "callers of the plain address have to be moved first")
             return
         }
         guard access(paths.certificate, F_OK) == 0 else {

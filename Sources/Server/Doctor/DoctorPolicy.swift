@@ -6,6 +6,8 @@ import CountersignWire
 /// Policies that are meant for a while, or for few, and were left as they are.
 extension Doctor {
     private static let unusedDays: Int64 = 30
+    /// The days in which requests are counted that a stricter policy would refuse.
+    private static let observedDays: Int64 = 7
     /// After that long, no copy of a retired version is expected to update by itself.
     private static let retiredDays: Int64 = 180
 
@@ -18,15 +20,17 @@ extension Doctor {
             }
             for app in try deployment.store.apps() {
                 let policy = try app.policy()
-                checkObserving(policy, of: app)
-                checkRoutes(policy, of: app)
+                let recent = meter.filter {
+                    $0.subject.app == app.name.description && $0.day > now / 86_400 - Doctor.observedDays
+                }
+                checkObserving(policy, of: app, meter: recent)
+                checkRoutes(policy, of: app, meter: recent)
                 checkTraffic(policy, of: app)
+                checkCondition(try AppCondition(app, meter: meter, at: now), of: app)
                 if policy.registration == .open {
                     add(
                         .policy, verdict: .warning, message: "app \(app.name): anybody may sign up",
-                        expected: "registration=admin, unless that is meant",
-                        command: ownCommand(
-                            "app", "policy", app.name.description, "--set", "registration=admin"))
+                        expected: "registration=admin, unless users sign up by themselves: it refuses them")
                 }
                 // A meter or an app that is younger tells nothing.
                 if max(began ?? now, app.created) <= now - Doctor.unusedDays * 86_400 {
@@ -42,14 +46,35 @@ extension Doctor {
         if findings.count == count { add(.policy, message: "no policy is wider than usual") }
     }
 
-    private mutating func checkObserving(_ policy: Policy, of app: App) {
+    /// The requests that enforcement would refuse, as the meter has them: ` (12 unsigned, 3 stale)`; empty if
+    /// there were none. A command that would refuse them is not prescribed.
+    private func refused(_ meter: [MeterEntry], if counts: (MeterOutcome) -> String?) -> String {
+        var causes: [String: Int64] = [:]
+        for entry in meter {
+            if let cause = counts(entry.subject.outcome) { causes[cause, default: 0] += entry.count }
+        }
+        guard !causes.isEmpty else { return "" }
+        let texts = causes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+        return "; it would refuse requests like those of the last \(Doctor.observedDays) days: "
+            + texts.joined(separator: ", ")
+    }
+
+    private func observed(_ meter: [MeterEntry]) -> String {
+        refused(meter) { if case .observed(let code) = $0 { code.name } else { nil } }
+    }
+
+    private mutating func checkObserving(_ policy: Policy, of app: App, meter: [MeterEntry]) {
+        let refused = observed(meter)
+        let showMeter = ownCommand("meter", app.name.description)
         if case .observe(let until) = policy.enforcement, until > now {
             add(
                 .policy, verdict: .warning,
                 message: "app \(app.name): requests without a valid proof reach the backend until "
                     + CivilTime.rfc3339Text(until),
-                expected: "enforcement=enforce",
-                command: ownCommand("app", "policy", app.name.description, "--set", "enforcement=enforce"))
+                expected: "enforcement=enforce" + refused,
+                command: refused.isEmpty
+                    ? ownCommand("app", "policy", app.name.description, "--set", "enforcement=enforce")
+                    : showMeter)
         }
         for rule in policy.routes.rules {
             guard case .observe(let until) = rule.enforcement, until > now else { continue }
@@ -61,12 +86,35 @@ extension Doctor {
                     + (methods.isEmpty ? "" : " (\(methods.joined(separator: ",")))")
                     + " only observes until "
                     + CivilTime.rfc3339Text(until),
-                expected: "enforcement=enforce",
-                command: ownCommand(
-                    "route", "set", app.name.description, rule.prefixText, "--require", rule.level.rawValue,
-                    "--enforcement", "enforce")
-                    + (methods.isEmpty ? "" : " --methods \(methods.joined(separator: ","))")
-                    + rule.limits.texts.map { " --\($0.name) \($0.value)" }.joined())
+                expected: "enforcement=enforce" + refused,
+                command: refused.isEmpty
+                    ? ownCommand(
+                        "route", "set", app.name.description, rule.prefixText, "--require",
+                        rule.level.rawValue, "--enforcement", "enforce")
+                        + (methods.isEmpty ? "" : " --methods \(methods.joined(separator: ","))")
+                        + rule.limits.texts.map { " --\($0.name) \($0.value)" }.joined()
+                    : showMeter)
+        }
+    }
+
+    /// What the policy alone does not show.
+    private mutating func checkCondition(_ condition: AppCondition, of app: App) {
+        let showMeter = ownCommand("meter", app.name.description)
+        if condition.isFailing {
+            add(
+                .policy, verdict: .warning,
+                message:
+                    "app \(app.name): \(condition.failed) of \(condition.forwarded) requests failed at its "
+                    + "backend today and yesterday",
+                expected: "whole responses of a status below 500; the log has the requests",
+                command: showMeter)
+        }
+        if condition.unregistered > 0 {
+            add(
+                .policy, verdict: .warning,
+                message: "app \(app.name): \(condition.unregistered) requests of versions that are not "
+                    + "registered came today and yesterday; `release retire` does not reach such versions",
+                expected: "`countersign release add` for each version in the field", command: showMeter)
         }
     }
 
@@ -85,7 +133,11 @@ extension Doctor {
                 message:
                     "app \(app.name): deny-addresses has \(range), which is every address of its version",
                 expected: "ranges of single networks; `allow-addresses` is for the few that are served",
-                command: ownCommand("app", "policy", app.name.description, "--set", "deny-addresses="))
+                command: ownCommand(
+                    "app", "policy", app.name.description, "--set",
+                    "deny-addresses="
+                        + traffic.deniedAddresses.filter { !$0.isWhole }.map(\.description)
+                        .joined(separator: ",")))
         }
         if !traffic.crossOrigin.credentialedOrigins.isEmpty, policy.legacyHost == nil {
             add(
@@ -98,21 +150,21 @@ extension Doctor {
             add(
                 .policy, verdict: .warning,
                 message: "app \(app.name): pages of every web site may call it from a browser",
-                expected: "cors-origins with the sites that need it",
-                command: ownCommand("app", "policy", app.name.description, "--set", "cors-origins="))
+                expected: "cors-origins with the sites that need it: the others are refused from then on")
         }
     }
 
-    private mutating func checkRoutes(_ policy: Policy, of app: App) {
-        for rule in policy.routes.rules where rule.isForAll && rule.level <= .signed {
+    /// A rule `signed` for all routes is no finding: apps without sessions of ours are added with it.
+    private mutating func checkRoutes(_ policy: Policy, of app: App, meter: [MeterEntry]) {
+        let refused = refused(meter) { if case .open = $0 { "unsigned" } else { nil } }
+        for rule in policy.routes.rules where rule.isForAll && rule.level == .open {
             add(
-                .policy, verdict: .warning,
-                message: rule.level == .open
-                    ? "app \(app.name): every route is open to anyone"
-                    : "app \(app.name): every route without a rule of its own is open to any copy of "
-                        + "the app, without a session",
-                expected: "session or device for all but a few routes",
-                command: ownCommand("route", "set", app.name.description, "/", "--require", "session"))
+                .policy, verdict: .warning, message: "app \(app.name): every route is open to anyone",
+                expected: "signed, session or device for all but a few routes" + refused,
+                command: refused.isEmpty
+                    ? ownCommand("route", "set", app.name.description, "/", "--require", "signed")
+                        + rule.limits.texts.map { " --\($0.name) \($0.value)" }.joined()
+                    : ownCommand("meter", app.name.description))
         }
     }
 
@@ -138,8 +190,9 @@ extension Doctor {
     }
 
     private mutating func checkRetired(_ release: Release) {
-        guard let retirement = release.retirement, retirement.at < now - Doctor.retiredDays * 86_400,
-            release.sealedNextSecret != nil
+        // A retirement of a share of the devices leaves others that may sign with the next key.
+        guard let retirement = release.retirement,
+            retirement.isComplete(at: now - Doctor.retiredDays * 86_400), release.sealedNextSecret != nil
         else { return }
         add(
             .policy, verdict: .warning,

@@ -13,7 +13,7 @@ extension LegacyRoutes {
     /// account name.
     func signUp(
         to app: LegacyApp, at endpoint: Rung.LoginEndpoint, for call: RouteCall
-    ) async throws(Refusal) -> ServerResponse {
+    ) async throws(Refusal) -> LegacyAnswer {
         guard app.policy.registration == .open else {
             throw Refusal(
                 .forbidden, detail: "policy registration=admin: accounts are made by administrators")
@@ -29,12 +29,14 @@ extension LegacyRoutes {
         // test.
         try await services.debitRegistration(call)
         try await checkNew(sent, on: rung, in: app.policy.parameter(.password), of: app)
-        guard let name = LegacyRoutes.accountName(username) else { return .legacyUser(0, of: app) }
+        guard let name = LegacyRoutes.accountName(username) else {
+            return .noUser(Refusal(.malformed, detail: "not a valid account name"), of: app)
+        }
         // The slow hash comes before the store is asked, so that a taken name takes as long as a free one.
         let credential = try await wrapped(kept, on: rung, of: name, in: app)
         let made = try await services.enrolment.signUp(credential, name: name, in: app.name, at: call.now)
         guard let account = made, let user = AccountIdentity(account).clientNumber else {
-            return .legacyUser(0, of: app)
+            return .noUser(Refusal(.nameTaken), of: app)
         }
         return try await signedIn(account, as: user, in: app, for: call)
     }
@@ -43,17 +45,17 @@ extension LegacyRoutes {
     /// Called with the user name, or under a session. That session stays; all others end.
     func changePassword(
         in app: LegacyApp, atAnyOf endpoints: [Rung.LoginEndpoint], for call: RouteCall
-    ) async throws(Refusal) -> ServerResponse {
+    ) async throws(Refusal) -> LegacyAnswer {
         let form = try LegacyForm(of: call.request)
         let old = try form.password(app.policy.parameter(.password))
         let new = try form.password(app.policy.parameter(.newPassword))
         let session = try await session(in: form, of: app, for: call)
         guard let username = try await username(in: form, of: app, under: session) else {
-            return .legacyUser(0, of: app)
+            return .noUser(Login.wrongCredentials, of: app)
         }
         guard let attempt = LegacyLoginAttempt(app, username: username, password: old, atAnyOf: endpoints)
         else {
-            return .legacyUser(0, of: app)
+            return .noUser(Login.wrongCredentials, of: app)
         }
         // A session's guesses have a limit of their own: unknown devices that use up the account's limit do
         // not keep the session from changing its password.
@@ -61,11 +63,11 @@ extension LegacyRoutes {
         let receipt = try await services.debit(guesser, account: attempt.counted, of: app.name, at: call.now)
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
             let user = AccountIdentity(accepted.account).clientNumber
-        else { return .legacyUser(0, of: app) }
-        await services.refund(receipt, at: call.now)
+        else { return .noUser(Login.wrongCredentials, of: app) }
+        await services.refund(receipt, of: attempt.counted, in: app.name, at: call.now)
         let account = accepted.account
         guard session == nil || session?.account.number == account.number else {
-            return .legacyUser(0, of: app)
+            return .noUser(Login.wrongCredentials, of: app)
         }
         guard accepted.rung.endpoint != .minute else {
             throw Refusal(.forbidden, detail: "hmac-md5-time: its clients send no value that could be kept")
@@ -77,7 +79,7 @@ extension LegacyRoutes {
         let credential = try await wrapped(kept, on: accepted.rung, of: account.name, in: app)
         let isChanged = try await services.enrolment.change(
             credential, of: account, keeping: session?.id, at: call.now)
-        return .legacyUser(isChanged ? user : 0, of: app)
+        return isChanged ? .user(user, of: app) : .noUser(LegacyRoutes.changed, of: app)
     }
 
     /// Refuses a new password that comes in clear and breaks the app's rule. What comes hashed is not
@@ -153,6 +155,9 @@ extension LegacyRoutes {
     private static func accountName(_ text: [UInt8]) -> AccountName? {
         try? AccountName(normalizing: text.span)
     }
+
+    /// The account was locked, removed or given another credential during the call.
+    static let changed = Refusal(.wrongCredentials, detail: "the account changed during the call")
 
     private static func noValue(of rung: Rung, in parameter: String) -> Refusal {
         Refusal(.malformed, detail: "parameter \(parameter): no value that clients of \(rung.rawValue) send")

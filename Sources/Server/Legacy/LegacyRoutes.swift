@@ -93,7 +93,7 @@ final class LegacyRoutes: Sendable {
     }
 
     /// `call.caller` is nil if the call is not signed.
-    func answer(_ found: Match, to call: RouteCall) async throws(Refusal) -> ServerResponse {
+    func answer(_ found: Match, to call: RouteCall) async throws(Refusal) -> LegacyAnswer {
         switch found.call {
         case .login(let endpoints): try await logIn(to: found.app, atAnyOf: endpoints, for: call)
         case .token: try await renew(in: found.app, for: call)
@@ -124,6 +124,15 @@ extension LegacyCall {
         }
     }
 
+    /// Whether an unsigned call that was not refused has shown a right password or login token. A call that
+    /// signs out is answered alike for every token.
+    fileprivate var provesCaller: Bool {
+        switch self {
+        case .login, .token, .signUp, .password: true
+        case .logout: false
+        }
+    }
+
     /// What a release in its read-only stage may still do, as on the authority's own routes: begin a session,
     /// keep it alive, or end it.
     var effect: ReleaseCheck.Effect {
@@ -134,18 +143,34 @@ extension LegacyCall {
     }
 }
 
-extension ServerResponse {
+/// What a legacy route answers, and what it decided. Old clients read some refusals as a user of the number 0
+/// with status 200, so the response alone does not show the decision.
+struct LegacyAnswer: Sendable {
+    let response: ServerResponse
+    /// Why the call did not do what it asks for; nil if it did.
+    let refusal: Refusal?
+
     /// JSON with `Cache-Control: no-store` and without a line break: legacy clients compare texts.
-    static func legacy(_ members: [(name: String, value: JSONValue)]) -> ServerResponse {
-        ServerResponse(
-            status: 200, type: "application/json", fields: [Field("Cache-Control", value: "no-store")],
-            body: JSONValue.object(members).bytes)
+    static func done(_ members: [(name: String, value: JSONValue)]) -> LegacyAnswer {
+        LegacyAnswer(members, refusal: nil)
     }
 
-    /// `{"userId":N}`, under the app's name for the parameter; N is 0 if the login is refused, for any
-    /// reason.
-    static func legacyUser(_ id: Int64, of app: LegacyApp) -> ServerResponse {
-        legacy([(app.policy.parameter(.user), .integer(id))])
+    /// `{"userId":N}`, under the app's name for the parameter.
+    static func user(_ id: Int64, of app: LegacyApp) -> LegacyAnswer {
+        done([(app.policy.parameter(.user), .integer(id))])
+    }
+
+    /// `{"userId":0}`, whatever the reason.
+    static func noUser(_ refusal: Refusal, of app: LegacyApp) -> LegacyAnswer {
+        LegacyAnswer([(app.policy.parameter(.user), .integer(0))], refusal: refusal)
+    }
+
+    private init(_ members: [(name: String, value: JSONValue)], refusal: Refusal?) {
+        response = ServerResponse(
+            status: 200, type: "application/json",
+            fields: [ServerResponse.Field("Cache-Control", value: "no-store")],
+            body: JSONValue.object(members).bytes)
+        self.refusal = refusal
     }
 }
 
@@ -160,6 +185,7 @@ extension Gateway {
     ) async throws(Refusal) {
         var caller: Caller?
         var unsigned: AppRelease?
+        if !found.isSigned { event.unsignedParty = .app(found.app.name.description) }
         do {
             if found.isSigned {
                 let effect = found.call.effect
@@ -173,9 +199,9 @@ extension Gateway {
                 try traffic.admit(client(of: exchange), by: found.app.policy.traffic)
                 unsigned = try legacy.release(of: request, to: found.app)
                 if let unsigned {
+                    event.unsignedParty = .release(unsigned)
                     try unsigned.checkServed(
                         as: found.call.effect, from: { network(of: exchange) }, at: clock.now)
-                    event.namedRelease = unsigned
                 }
             }
             // Not before: the metrics count no call that the gate has not admitted.
@@ -184,14 +210,20 @@ extension Gateway {
                 request: request, caller: caller, unsigned: unsigned,
                 address: ClientAddress(client(of: exchange)),
                 event: event.id, parameter: "", now: clock.now)
-            let plain = try await legacy.answer(found, to: call).addingUpdateNotice(for: caller)
-            event.isSignedIn = true
+            let answer = try await legacy.answer(found, to: call)
+            if let refusal = answer.refusal {
+                event.refusal = refusal
+                count(refusal, of: event, named: nil, on: exchange)
+            } else {
+                event.isSignedIn = found.call.provesCaller
+            }
+            let plain = answer.response.addingUpdateNotice(for: caller)
             await exchange.respond(signed(plain, to: exchange, judgement: judgement))
         } catch {
             let refusal = clock.confirmed(error)
             guard !found.isSigned else { throw refusal }
             event.refusal = refusal
-            event.counted = requestCounter.refuse(refusal.code, named: unsigned)
+            count(refusal, of: event, named: nil, on: exchange)
             let text = text(
                 for: refusal, answering: request, of: found.app.name.description, release: unsigned?.id)
             await exchange.respond(RefusalResponse.unsignedLegacy(refusal, text: text, event: event.id))

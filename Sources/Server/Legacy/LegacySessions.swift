@@ -9,17 +9,17 @@ import CountersignWire
 extension LegacyRoutes {
     func logIn(
         to app: LegacyApp, atAnyOf endpoints: [Rung.LoginEndpoint], for call: RouteCall
-    ) async throws(Refusal) -> ServerResponse {
+    ) async throws(Refusal) -> LegacyAnswer {
         let form = try LegacyForm(of: call.request)
         let username = try form.value(app.policy.parameter(.account))
         let password = try form.password(app.policy.parameter(.password))
         let attempt = LegacyLoginAttempt(app, username: username, password: password, atAnyOf: endpoints)
-        guard let attempt else { return .legacyUser(0, of: app) }
+        guard let attempt else { return .noUser(Login.wrongCredentials, of: app) }
         let receipt = try await services.debit(call, account: attempt.counted, of: app.name)
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
             let user = AccountIdentity(accepted.account).clientNumber
-        else { return .legacyUser(0, of: app) }
-        await services.refund(receipt, at: call.now)
+        else { return .noUser(Login.wrongCredentials, of: app) }
+        await services.refund(receipt, of: attempt.counted, in: app.name, at: call.now)
         let account = await upgraded(accepted, at: call.now)
         return try await signedIn(account, as: user, in: app, for: call)
     }
@@ -48,7 +48,7 @@ extension LegacyRoutes {
             }
         } catch {
             // Without a verdict the guess does not count.
-            await services.refund(receipt, at: now)
+            await services.refund(receipt, of: attempt.counted, in: attempt.app.name, at: now)
             throw error
         }
         guard let accepted, try await spend(accepted.use, at: now) else { return nil }
@@ -59,12 +59,12 @@ extension LegacyRoutes {
     /// locked, or left the ladder, a moment ago.
     func signedIn(
         _ account: Account, as user: Int64, in app: LegacyApp, for call: RouteCall
-    ) async throws(Refusal) -> ServerResponse {
-        guard app.policy.legacySession == .authority else { return .legacyUser(user, of: app) }
+    ) async throws(Refusal) -> LegacyAnswer {
+        guard app.policy.legacySession == .authority else { return .user(user, of: app) }
         let login = try login(account, in: app, for: call)
         let grant = try await services.bearers.open(login, policy: app.policy, at: call.now)
-        guard let grant else { return .legacyUser(0, of: app) }
-        return .legacy([
+        guard let grant else { return .noUser(LegacyRoutes.changed, of: app) }
+        return .done([
             (app.policy.parameter(.user), .integer(user)),
             (app.policy.parameter(.token), .string(grant.token.text)),
             (app.policy.parameter(.loginToken), .string(grant.loginToken.text)),
@@ -103,7 +103,7 @@ extension LegacyRoutes {
     }
 
     /// The login token stays the same: clients in the field keep the one that they received first.
-    func renew(in app: LegacyApp, for call: RouteCall) async throws(Refusal) -> ServerResponse {
+    func renew(in app: LegacyApp, for call: RouteCall) async throws(Refusal) -> LegacyAnswer {
         let text = try LegacyForm(of: call.request).value(app.policy.parameter(.loginToken))
         guard let loginToken = LoginToken(text.span) else {
             throw Refusal(.sessionEnded, detail: "loginToken: not one of ours")
@@ -111,7 +111,7 @@ extension LegacyRoutes {
         let grant = try await services.bearers.renew(
             loginToken, of: app.name, by: call.statedRelease?.id, policy: app.policy,
             loginTokenRule: .keeping, at: call.now)
-        return .legacy([
+        return .done([
             (app.policy.parameter(.token), .string(grant.token.text)),
             ("expiresIn", .integer(grant.expires - call.now)),
         ])
@@ -119,7 +119,7 @@ extension LegacyRoutes {
 
     /// Ends the session of the token, of the login token, or of both. Answers `{"result":1}` whether or not
     /// there was a session, so a second call is answered as the first.
-    func logOut(of app: LegacyApp, for call: RouteCall) async throws(Refusal) -> ServerResponse {
+    func logOut(of app: LegacyApp, for call: RouteCall) async throws(Refusal) -> LegacyAnswer {
         let form = try LegacyForm(of: call.request, in: .queryWithoutBody)
         let token = try token(in: form, of: app, sentWith: call.request)
         let loginToken = try form.token(ifAny: app.policy.parameter(.loginToken))
@@ -128,7 +128,7 @@ extension LegacyRoutes {
                 .malformed, detail: "logout: expected a token, in a parameter or as Authorization: Bearer")
         }
         try await services.bearers.signOut(token: token, loginToken: loginToken, of: app.name, at: call.now)
-        return .legacy([("result", 1)])
+        return .done([("result", 1)])
     }
 
     /// The session's token, from the parameters or from the Authorization field. If it is in both, the two

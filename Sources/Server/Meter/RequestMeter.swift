@@ -120,10 +120,21 @@ final class ReleaseCounters: @unchecked Sendable {
         case .refused(let code): 4 + code.ordinal
         case .observed(let code): 4 + codeCount + code.ordinal
         case .failed(let failure): 4 + 2 * codeCount + failure.ordinal
+        case .answered(let status): 4 + 2 * codeCount + failureCount + status.rawValue - 2
         }
     }
 
     private static let codeCount = Refusal.Code.allCases.count
+    private static let failureCount = DeliveryFailure.allCases.count
+}
+
+/// The release or app that a request counts to.
+enum CountedParty {
+    /// A refused request has claimed its release, and has not proved it.
+    case release(AppRelease)
+    /// The request names no release, and belongs to the app by its host.
+    case app(String)
+    case unknown
 }
 
 /// How many requests one loop serves at present. Only the loop writes.
@@ -166,26 +177,20 @@ package final class LoopRequestCounter: @unchecked Sendable {
     /// A request has ended.
     func end() { load.add(-1) }
 
+    /// Counts how a request ended.
+    @discardableResult
+    func count(_ outcome: MeterOutcome, of party: CountedParty) -> CountedRequest {
+        switch party {
+        case .release(let release): cells(of: release).count(outcome)
+        case .app(let name): cells(of: name).count(outcome)
+        case .unknown: unknown.count(outcome)
+        }
+    }
+
     /// Counts an accepted request of `release`.
     @discardableResult
     package func countAccepted(_ release: AppRelease, under edition: AppRelease.Edition) -> CountedRequest {
         cells(of: release).count(edition == .next ? .acceptedUnderNextKey : .accepted)
-    }
-
-    /// Counts an upload that was admitted by a ticket.
-    func acceptTicket(of release: AppRelease) -> CountedRequest {
-        cells(of: release).count(.acceptedByTicket)
-    }
-
-    /// `named` is the release that the request claims; a refused request has not proved it.
-    @discardableResult
-    func refuse(_ code: Refusal.Code, named: AppRelease?) -> CountedRequest {
-        (named.map { self.cells(of: $0) } ?? unknown).count(.refused(code))
-    }
-
-    /// Counts a request that proved nothing, was passed all the same, and then refused.
-    func refuse(_ code: Refusal.Code, passedBy passage: PassThrough) -> CountedRequest {
-        cells(of: passage).count(.refused(code))
     }
 
     /// Counts a response to any caller.
@@ -194,30 +199,6 @@ package final class LoopRequestCounter: @unchecked Sendable {
     /// Counts a step of a login or a refresh.
     func count(_ operation: AuthorityOperation, refusal: Refusal.Code?, failure: DeliveryFailure?) {
         meter.operations.count(operation, refusal: refusal, failure: failure)
-    }
-
-    /// Counts a request that was forwarded although it proved nothing.
-    func pass(_ passage: PassThrough) -> CountedRequest {
-        switch passage.cause {
-        case .open: cells(of: passage).count(.open)
-        case .observed(let code): cells(of: passage).count(.observed(code))
-        }
-    }
-
-    /// Counts a request of a release whose response was not delivered.
-    @discardableResult
-    func fail(_ failure: DeliveryFailure, of release: AppRelease) -> CountedRequest {
-        cells(of: release).count(.failed(failure))
-    }
-
-    /// Counts the same of a request that proved nothing, to the app: such a request has only claimed its
-    /// release.
-    func fail(_ failure: DeliveryFailure, passedBy passage: PassThrough) -> CountedRequest {
-        cells(of: passage.app).count(.failed(failure))
-    }
-
-    private func cells(of passage: PassThrough) -> ReleaseCounters {
-        passage.release.map { cells(of: $0) } ?? cells(of: passage.app)
     }
 
     private func cells(of app: String) -> ReleaseCounters {

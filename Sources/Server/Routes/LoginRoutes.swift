@@ -66,7 +66,8 @@ struct LoginRoutes: Sendable {
         guard proved.binding.app == release.app, proved.binding.release == release.id.description else {
             throw Login.wrongCredentials
         }
-        await services.refund(proved.receipt, at: call.now)
+        await services.refund(
+            proved.receipt, of: proved.account.name, in: proved.account.app, at: call.now)
         return try await services.sessions.open(proved, for: call, of: release)
     }
 }
@@ -114,7 +115,7 @@ struct PasswordLoginRoute: Sendable {
         }
         // A wrong password stays debited, because the guess was made here.
         let proof = try proved.get()
-        await services.refund(receipt, at: call.now)
+        await services.refund(receipt, of: account, in: app, at: call.now)
         let (holder, credential) = try await settled(proof, at: call.now)
         let login = BearerLogin(
             account: holder.number, app: app, release: release.id, platform: platform, deviceClass: kind,

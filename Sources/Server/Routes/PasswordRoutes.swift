@@ -74,14 +74,15 @@ struct PasswordRoutes: Sendable {
             ).registration
             return (proved, registration)
         }
-        await services.refund(proved.receipt, at: now)
+        await services.refund(
+            proved.receipt, of: proved.account.name, in: proved.account.app, at: now)
         try await services.enrolment.change(registration, of: proved, keeping: session.id, at: now)
         return RouteResult([:])
     }
 
     private static func session(of call: RouteCall) throws(Refusal) -> Session {
         guard let session = call.caller?.session else {
-            throw Refusal(.sessionEnded, detail: "this route needs a session")
+            throw Refusal(.sessionRequired, detail: "this route needs a session")
         }
         guard session.kind == .device else {
             throw Refusal(

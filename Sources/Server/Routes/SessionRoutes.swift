@@ -103,7 +103,7 @@ extension RouteCall {
     /// The session that calls.
     func session() throws(Refusal) -> Session {
         guard let session = caller?.session else {
-            throw Refusal(.sessionEnded, detail: "this route needs a session")
+            throw Refusal(.sessionRequired, detail: "this route needs a session")
         }
         return session
     }

@@ -66,13 +66,13 @@ final class TrafficControl {
                 throw Refusal(
                     .maintenance, detail: "\(traffic.app) is in maintenance", retryAfter: seconds)
             }
-            let rule = try traffic.limitingRule(for: request)
-            if let rule { try TrafficControl.checkSize(of: request, by: rule) }
+            let limiting = try traffic.limitingRules(for: request)
+            for rule in limiting { try TrafficControl.checkSize(of: request, by: rule) }
             let counts =
                 TrafficControl.counts(of: party, rates: traffic.rules.rates, app: traffic.app, rule: nil)
-                + (rule.map {
+                + limiting.flatMap {
                     TrafficControl.counts(of: party, rates: $0.limits.rates, app: traffic.app, rule: $0)
-                } ?? [])
+                }
             guard !counts.isEmpty else { return Verdict() }
             switch counter.take(counts, at: now) {
             case .allowed(let state): return Verdict(fields: state.map(TrafficControl.fields(of:)) ?? [])
@@ -85,8 +85,9 @@ final class TrafficControl {
 
     /// Refuses a body by its announced length before it is read, once the head has named the release.
     func checkAnnouncedSize(of request: Request, by traffic: AppTraffic) throws(Refusal) {
-        guard let rule = try traffic.limitingRule(for: request) else { return }
-        try TrafficControl.checkSize(of: request, by: rule)
+        for rule in try traffic.limitingRules(for: request) {
+            try TrafficControl.checkSize(of: request, by: rule)
+        }
     }
 
     private static func checkSize(of request: Request, by rule: RouteRule) throws(Refusal) {

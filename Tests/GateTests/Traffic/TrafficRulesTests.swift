@@ -100,17 +100,30 @@ struct TrafficRulesTests {
         "a path that a backend may read as a limited route's keeps its limits",
         arguments: [
             ("/pay", true), ("/pay/x", true), ("/PAY", true), ("/pay.php", true),
-            ("/index.php/pay", true), ("/payment", false), ("/", false), ("/other/pay", false),
-        ])
-    func limits(_ path: String, isLimited: Bool) throws {
-        var limits = RouteLimits()
-        limits.bodyBytes = 10
-        let others = try #require(RouteRule(prefix: Array("/".utf8), level: .signed))
+            ("/index.php/pay", true), ("/a/b.cgi/Pay/x", true), ("/b.cgi/Pay/x", true), ("/payment", false),
+            ("/", false), ("/other/pay", false), ("/%70ay", nil), ("/a.php/b.php/c.php/d.php/e.php/pay", nil),
+        ] as [(String, Bool?)])
+    func limits(_ path: String, isLimited: Bool?) throws {
+        var (limits, wide) = (RouteLimits(), RouteLimits())
+        (limits.bodyBytes, wide.bodyBytes) = (10, 1_000)
         let limited = try #require(RouteRule(prefix: Array("/pay".utf8), level: .signed, limits: limits))
-        let rules = try #require(RouteRules([others, limited]))
-        #expect(rules.differ && rules.limitTraffic)
-        let decision = try rules.decision(method: Array("GET".utf8).span, path: Array(path.utf8).span)
-        #expect(rules.rules[decision.limitIndex].limits.isEmpty != isLimited)
-        #expect(decision.level == .signed)
+        // Also where the route `/` has limits of its own: they apply beside the narrower ones.
+        for own in [RouteLimits(), wide] {
+            let others = try #require(RouteRule(prefix: Array("/".utf8), level: .signed, limits: own))
+            let rules = try #require(RouteRules([others, limited]))
+            #expect(rules.differ && rules.limitTraffic)
+            let (method, bytes) = (Array("GET".utf8), Array(path.utf8))
+            guard let isLimited else {
+                #expect(throws: Refusal.self) {
+                    try rules.limiting(method: method.span, path: bytes.span)
+                }
+                continue
+            }
+            let limiting = try rules.limiting(method: method.span, path: bytes.span).map(\.prefixText)
+            #expect(limiting.contains("/pay") == isLimited)
+            let isAlsoPlain = !own.isEmpty && path != "/pay" && path != "/pay/x"
+            #expect(limiting.contains("/") == isAlsoPlain)
+            #expect(try rules.decision(method: method.span, path: bytes.span).level == .signed)
+        }
     }
 }

@@ -129,7 +129,7 @@ struct ConformancePeer {
     private func code(of error: CountersignError) -> String {
         switch error {
         case .wrongCredentials: "wrong-credentials"
-        case .signedOut: "session-ended"
+        case .signedOut(let end): end.how == .never ? "session-required" : "session-ended"
         case .updateRequired: "update-required"
         case .refused(let refusal): refusal.code
         case .transport: "network"

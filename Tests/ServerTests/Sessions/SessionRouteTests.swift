@@ -246,9 +246,9 @@ import Testing
         let own = try await server.signIn("alice")
         let release = Credentials(keyID: server.release.id, key: server.release.key)
         let told = try await server.call("GET", "\(prefix)/session", as: release)
-        #expect(told["code"]?.string == "session-ended" && told["reason"] == nil)
+        #expect(told["code"]?.string == "session-required" && told["reason"] == nil)
         #expect(try await server.call("GET", "/public/news", as: release).status == 200)
-        #expect(try await server.call("GET", "/private", as: release)["code"]?.string == "session-ended")
+        #expect(try await server.call("GET", "/private", as: release)["code"]?.string == "session-required")
         #expect(try await server.call("GET", "/private", as: own.credentials).status == 200)
     }
 

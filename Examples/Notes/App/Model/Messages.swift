@@ -47,6 +47,7 @@ enum Messages {
         case .passwordChanged: "Your password was changed. Sign in with the new one."
         case .disabled: "Your account is locked."
         case .restored, .deviceKeyLost, .other: "Sign in again."
+        case .never: "Sign in."
         }
     }
 

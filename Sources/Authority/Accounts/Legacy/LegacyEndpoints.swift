@@ -21,7 +21,8 @@ package struct LegacyEndpoints: Sendable {
     package enum Match: Sendable, Equatable {
         case called(LegacyCall)
         /// A backend might route the request to this endpoint, but the gateway does not: the path is
-        /// written differently, continues below the endpoint's path, or the method differs.
+        /// written differently, is passed to a program, continues below the endpoint's path, or the method
+        /// differs.
         case ambiguous(Policy.LegacyEndpoint)
     }
 
@@ -54,8 +55,11 @@ package struct LegacyEndpoints: Sendable {
         for endpoint in all where path.matches(endpoint.path.span) {
             return endpoint.call(by: request).map { .called($0) } ?? .ambiguous(endpoint.kind)
         }
-        let loose = LoosePath(path)
-        return all.first { loose.isAtOrBelow($0.loose) }.map { .ambiguous($0.kind) }
+        guard let readings = LoosePath.readings(of: path) else {
+            return all.first.map { .ambiguous($0.kind) }
+        }
+        return all.first { endpoint in readings.contains { $0.isAtOrBelow(endpoint.loose) } }
+            .map { .ambiguous($0.kind) }
     }
 }
 
@@ -138,8 +142,8 @@ package final class LegacyPathFilter: Sendable {
     package func mayMatch(_ path: Span<UInt8>) -> Bool {
         guard !endpoints.isEmpty, mayContainName(path) else { return false }
         for endpoint in endpoints where path.matches(endpoint.path.span) { return true }
-        let loose = LoosePath(path)
-        return endpoints.contains { loose.isAtOrBelow($0.loose) }
+        guard let readings = LoosePath.readings(of: path) else { return true }
+        return endpoints.contains { endpoint in readings.contains { $0.isAtOrBelow(endpoint.loose) } }
     }
 
     /// Whether a segment of the path begins with an endpoint's last segment, or percent-escapes or

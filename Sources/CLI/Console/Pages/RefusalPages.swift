@@ -22,12 +22,23 @@ enum RefusalPages {
         return ConsolePage(
             "Refusals",
             body: """
-                <p>The latest requests of each cause that this process refused, or could not finish, and that
-                have a line in the log. A restart forgets them; the log keeps them.</p>
+                <p>The latest requests of each cause that the gateway refused, or could not finish, and that
+                have a line in the log. \(extent(of: refusals))</p>
                 \(ConsoleMarkup.table(
                     "Causes", head: ["Cause", "Kept", "Explained", "Latest"], rows: rows,
                     empty: "Nothing was refused yet."))
                 """)
+    }
+
+    /// From when on refusals are kept on the disk.
+    private static func extent(of refusals: RecentRefusals) -> String {
+        guard let oldest = refusals.store?.oldest else {
+            return "They are in memory: a restart forgets them, and the log keeps them."
+        }
+        func text(_ time: Int64?) -> String { time.map(TimeText.text) ?? "now" }
+        return "An event's id finds each of them that is on the disk: of callers with proof from "
+            + "\(text(oldest.proven)) on, of others from \(text(oldest.unproven)) on. The lists have the "
+            + "latest \(RefusalStore.mostRead) of each kind."
     }
 
     static func refusals(of code: String, visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
@@ -55,7 +66,7 @@ enum RefusalPages {
         guard let refusal = visit.figures.refusals.refusal(of: id.lowercased()) else {
             throw APIProblem(
                 404, code: "not-found",
-                detail: "event \(id): this process keeps no such refusal; the log may have it")
+                detail: "event \(id): no such refusal is kept; the log may have it")
         }
         let line = ConsoleRecord(refusal.line)
         let facts: [(name: String, value: HTML)] = (line?.members ?? []).map { member in

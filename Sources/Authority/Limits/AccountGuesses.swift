@@ -1,0 +1,197 @@
+import CountersignMemory
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// How often logins failed at which accounts, so that an attacked account can be identified. Counts the
+/// accounts with the most failures, in memory of fixed size: a flood of names displaces none that has more.
+///
+/// The snapshot has keyed hashes and no names, so an erasure need not look into it. `now` is in whole Unix
+/// seconds.
+package final class AccountGuesses: Sendable {
+    /// Accounts that are counted at a time.
+    package static let most = 1_024
+    /// Seconds after the last failure for which a count is kept.
+    package static let kept: Int64 = 86_400
+    /// Seconds between two reports of one account.
+    package static let reportSeconds: Int64 = 3_600
+    /// Failures since the last report below which nothing is reported: people mistype.
+    package static let leastReported: Int64 = 10
+
+    /// What is known of one account.
+    package struct Count: Sendable, Equatable {
+        /// Logins that began and were not completed with the right password.
+        package var failed: Int64
+        /// When the first and the last of them began.
+        package var since: Int64
+        package var last: Int64
+    }
+
+    /// The account that a report is about.
+    package struct Report: Sendable, Equatable {
+        package let app: AppName
+        package let account: AccountName
+        /// Failures since the last report.
+        package let failed: Int64
+    }
+
+    private struct Entry {
+        var count: Count
+        /// Nil for an entry of a snapshot, until the account is named again.
+        var name: (app: AppName, account: AccountName)?
+        var unreported: Int64 = 0
+        var reported: Int64 = 0
+    }
+
+    private struct State {
+        var entries: [Int64: Entry] = [:]
+        var changes: UInt64 = 0
+    }
+
+    private let key: [UInt8]
+    private let hash: KeyedHash
+    private let state: Locked<State>
+
+    package init(random: some RandomSource = SystemRandom()) {
+        key = random.bytes(16)
+        hash = AccountGuesses.hash(under: key)
+        state = Locked(State())
+    }
+
+    /// From a snapshot; nil for other bytes.
+    package init?(snapshot: [UInt8]) {
+        guard let document = try? JSONReader.read(snapshot), let text = document.root["key"]?.string,
+            let key = Base64.decode(Array(text.utf8).span, as: .url), key.count == 16
+        else { return nil }
+        var state = State()
+        for one in document.root["accounts"]?.elements ?? [] {
+            func number(_ name: String) -> Int64? {
+                one[name].flatMap { document.integer($0, in: Int.min...Int.max) }.map(Int64.init)
+            }
+            guard let place = one["account"]?.string.flatMap({ Int64($0, radix: 16) }),
+                let failed = number("failed"), let since = number("since"), let last = number("last")
+            else { return nil }
+            state.entries[place] = Entry(count: Count(failed: failed, since: since, last: last))
+        }
+        self.key = key
+        hash = AccountGuesses.hash(under: key)
+        self.state = Locked(state)
+    }
+
+    private static func hash(under key: [UInt8]) -> KeyedHash {
+        KeyedHash(key: KeyedHash.Key { key[$0] })
+    }
+
+    private func place(of account: AccountName, in app: AppName) -> Int64 {
+        let text = Array(app.description.utf8) + [0] + account.bytes
+        return Int64(bitPattern: hash.hash(text.span).low)
+    }
+
+    // MARK: Counting
+
+    /// A login of the account begins.
+    package func didBegin(_ account: AccountName, of app: AppName, at now: Int64) {
+        let place = place(of: account, in: app)
+        state.with { state in
+            state.changes += 1
+            if var entry = state.entries[place], now - entry.count.last <= AccountGuesses.kept {
+                entry.count.failed += 1
+                entry.count.last = now
+                entry.unreported += 1
+                entry.name = (app, account)
+                state.entries[place] = entry
+                return
+            }
+            if state.entries.count >= AccountGuesses.most,
+                let least = state.entries.min(by: { $0.value.count.failed < $1.value.count.failed })
+            {
+                state.entries[least.key] = nil
+            }
+            state.entries[place] = Entry(
+                count: Count(failed: 1, since: now, last: now), name: (app, account), unreported: 1)
+        }
+    }
+
+    /// A login that began was completed, or could not be judged: it was no failure.
+    package func didNotFail(_ account: AccountName, of app: AppName) {
+        let place = place(of: account, in: app)
+        state.with { state in
+            guard var entry = state.entries[place] else { return }
+            state.changes += 1
+            entry.count.failed -= 1
+            entry.unreported = max(entry.unreported - 1, 0)
+            state.entries[place] = entry.count.failed > 0 ? entry : nil
+        }
+    }
+
+    /// The failures of an account; nil if none are known.
+    package func count(of account: AccountName, in app: AppName, at now: Int64) -> Count? {
+        let place = place(of: account, in: app)
+        return state.with { state in
+            guard let entry = state.entries[place], now - entry.count.last <= AccountGuesses.kept else {
+                return nil
+            }
+            return entry.count
+        }
+    }
+
+    /// The accounts to report: each at most once in ``reportSeconds``.
+    package func takeReports(at now: Int64) -> [Report] {
+        state.with { state in
+            var reports: [Report] = []
+            for (place, entry) in state.entries {
+                guard entry.unreported >= AccountGuesses.leastReported, let name = entry.name,
+                    now - entry.reported >= AccountGuesses.reportSeconds
+                else { continue }
+                reports.append(Report(app: name.app, account: name.account, failed: entry.unreported))
+                var told = entry
+                (told.unreported, told.reported) = (0, now)
+                state.entries[place] = told
+            }
+            return reports
+        }
+    }
+
+    /// Accounts with at least ``leastReported`` failures in the last ``reportSeconds`` before `now`.
+    package func attacked(at now: Int64) -> Int {
+        state.with { state in
+            state.entries.values.count {
+                $0.count.failed >= AccountGuesses.leastReported
+                    && now - $0.count.last <= AccountGuesses.reportSeconds
+            }
+        }
+    }
+
+    // MARK: Keeping
+
+    /// Rises with each change.
+    package var changes: UInt64 { state.with { $0.changes } }
+
+    package var snapshot: [UInt8] {
+        let entries = state.with { $0.entries }
+        let accounts: [JSONValue] = entries.sorted { $0.key < $1.key }.map { place, entry in
+            [
+                "account": .string(String(place, radix: 16)), "failed": .integer(entry.count.failed),
+                "since": .integer(entry.count.since), "last": .integer(entry.count.last),
+            ]
+        }
+        let key = key
+        let text = Base64.encode(key.span, as: .url)
+        let value: JSONValue = ["key": .string(text), "accounts": .array(accounts)]
+        return value.bytes
+    }
+}
+
+extension AccountGuesses {
+    /// Writes the whole file or nothing.
+    package func write(to path: String) throws(OperationalError) { try KeyFile.replace(path, by: snapshot) }
+
+    /// What a server has kept in that file; nil if there is none that can be read.
+    package static func read(_ path: String) -> AccountGuesses? {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        let bytes = try? FileReader.bytes(of: file, limit: 1 << 20, name: path)
+        return bytes.flatMap { $0 }.flatMap { AccountGuesses(snapshot: $0) }
+    }
+}

@@ -1,0 +1,181 @@
+import CountersignGate
+import CountersignMemory
+import CountersignThreads
+import CountersignWire
+
+/// Refused requests on the disk, for the console and for commands, also after a restart. Callers that have
+/// proved something have a ring of their own, half of the room, so that strangers cannot displace them.
+///
+/// Thread-safe. A thread of its own writes; what it cannot take at once is not kept, and counted.
+package final class RefusalStore: Sendable {
+    /// Records that wait for the disk at most.
+    private static let mostWaiting = 4_096
+    /// Records that a search by another filter than the id reads at most, in each ring.
+    package static let mostRead = 5_000
+
+    private struct Rings: @unchecked Sendable {
+        let proven: RefusalRing
+        let unproven: RefusalRing
+
+        var all: [RefusalRing] { [proven, unproven] }
+    }
+
+    private struct Waiting: Sendable {
+        let refusal: RecentRefusal
+        let isProven: Bool
+    }
+
+    private let rings: Locked<Rings>
+    private let waiting = Monitor<(records: [Waiting], isOver: Bool)>(([], false))
+    private let lost = Locked<UInt64>(0)
+    private let writer = Locked<WorkerThreads?>(nil)
+
+    /// The store of that data folder. `bytes` are for both rings together.
+    package init(in folder: String, bytes: Int) throws(OperationalError) {
+        rings = Locked(
+            Rings(
+                proven: try RefusalRing("\(folder)/refusals-proven", bytes: bytes / 2),
+                unproven: try RefusalRing("\(folder)/refusals-unproven", bytes: bytes / 2)))
+    }
+
+    /// Starts the thread that writes.
+    func start() throws(OperationalError) {
+        let threads = try WorkerThreads(purpose: "to keep refusals on") { [self] in write() }
+        writer.with { $0 = threads }
+    }
+
+    /// Writes what waits, and ends the thread.
+    func stop() {
+        waiting.with { $0.isOver = true }
+        waiting.wakeAll()
+        writer.with { $0.take() }?.join()
+    }
+
+    /// Refusals that were not kept, because the disk was too slow or full, or another process had the files.
+    var losses: UInt64 { lost.with { $0 } }
+
+    func add(_ refusal: RecentRefusal, isProven: Bool) {
+        let isTaken = waiting.with { state in
+            guard state.records.count < RefusalStore.mostWaiting else { return false }
+            state.records.append(Waiting(refusal: refusal, isProven: isProven))
+            return true
+        }
+        if isTaken { waiting.wakeAll() } else { lost.with { $0 += 1 } }
+    }
+
+    private func write() {
+        while true {
+            let (records, isOver) = waiting.wait { (state) -> ([Waiting], Bool)? in
+                guard !state.records.isEmpty || state.isOver else { return nil }
+                defer { state.records = [] }
+                return (state.records, state.isOver)
+            }
+            for record in records {
+                let isKept = rings.with { rings in
+                    (record.isProven ? rings.proven : rings.unproven).append(
+                        record.refusal.encoded, id: record.refusal.id, at: record.refusal.time)
+                }
+                if !isKept { lost.with { $0 += 1 } }
+            }
+            if isOver { return }
+        }
+    }
+
+    // MARK: Reading
+
+    /// The refusal of that event, found by the index.
+    package func refusal(of event: String) -> RecentRefusal? {
+        guard let id = RecentRefusal.id(of: event) else { return nil }
+        return rings.with { rings in
+            rings.all.lazy.compactMap { $0.record(of: id) }.first.flatMap(RecentRefusal.init(encoded:))
+        }
+    }
+
+    /// The newest refusals that `isWanted` accepts, newest first: at most `most`, among the last
+    /// ``mostRead`` of each ring.
+    package func latest(
+        _ most: Int, since: Int64 = 0, where isWanted: (RecentRefusal) -> Bool = { _ in true }
+    ) -> [RecentRefusal] {
+        let found = rings.with { rings in
+            rings.all.flatMap { ring -> [RecentRefusal] in
+                var found: [RecentRefusal] = []
+                ring.walk(atMost: RefusalStore.mostRead) { record in
+                    guard record.time >= since else { return false }
+                    if let refusal = RecentRefusal(encoded: record), isWanted(refusal) {
+                        found.append(refusal)
+                    }
+                    return found.count < most
+                }
+                return found
+            }
+        }
+        return Array(found.sorted { $0.time > $1.time }.prefix(most))
+    }
+
+    /// From when on the refusals of callers with proof, and of others, are all kept, in whole Unix seconds;
+    /// nil where there are none.
+    package var oldest: (proven: Int64?, unproven: Int64?) {
+        rings.with { ($0.proven.oldest, $0.unproven.oldest) }
+    }
+}
+
+extension RecentRefusal {
+    /// The event's id as two numbers; nil for a text that is none.
+    static func id(of event: String) -> (UInt64, UInt64)? {
+        let digits = event.utf8.filter { $0 != UInt8(ascii: "-") }
+        guard digits.count == 32, event.utf8.count == 36 else { return nil }
+        let text = String(decoding: digits, as: UTF8.self)
+        guard let high = UInt64(text.prefix(16), radix: 16), let low = UInt64(text.suffix(16), radix: 16)
+        else { return nil }
+        return (high, low)
+    }
+
+    fileprivate var id: (UInt64, UInt64) { RecentRefusal.id(of: event) ?? (0, 0) }
+
+    /// The line of the log, a line's end, and the rest as JSON.
+    fileprivate var encoded: [UInt8] {
+        var members: [(name: String, value: JSONValue)] = [
+            ("event", .string(event)), ("code", .string(code)),
+        ]
+        if let named {
+            members += [("app", .string(named.app)), ("release", .string(named.release))]
+        }
+        if case .made(let cause, let notes) = search {
+            members.append(("notes", .strings(notes)))
+            if let cause {
+                members.append(
+                    (
+                        "cause",
+                        [
+                            "code": .string(cause.code), "sentence": .string(cause.sentence),
+                            "remedy": .string(cause.remedy),
+                        ]
+                    ))
+            }
+        }
+        let text = line.last == 0x0A ? line.dropLast() : line[...]
+        return text + [0x0A] + JSONValue.object(members).bytes
+    }
+
+    fileprivate init?(encoded record: RefusalRing.Record) {
+        guard let end = record.bytes.firstIndex(of: 0x0A),
+            let document = try? JSONReader.read(Array(record.bytes[(end + 1)...])),
+            let event = document.root["event"]?.string, let code = document.root["code"]?.string
+        else { return nil }
+        let root = document.root
+        var named: (app: String, release: String)?
+        if let app = root["app"]?.string, let release = root["release"]?.string { named = (app, release) }
+        var search = Search.notMade
+        if let notes = root["notes"]?.elements {
+            let cause = root["cause"].map { cause in
+                Cause(
+                    code: cause["code"]?.string ?? "", sentence: cause["sentence"]?.string ?? "",
+                    remedy: cause["remedy"]?.string ?? "")
+            }
+            search = .made(cause, notes: notes.compactMap(\.string))
+        }
+        self.init(
+            event: event, code: code, line: Array(record.bytes[..<end]), named: named, search: search,
+            time: record.time)
+    }
+}
