@@ -21,6 +21,8 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     let gate: Gate
+    /// Nil if lookups of releases read the store themselves.
+    let releases: ReleaseKeyDirectory?
     private let signing: ResponseSigner
     let backend: Backend
     let routes: RouteTable
@@ -47,7 +49,7 @@ final class Gateway: Handler, @unchecked Sendable {
     var legacyScreen: LegacyPathFilter?
 
     init(
-        gate: Gate, signing: ResponseSigner, backend: Backend, identity: CallerIdentityFields,
+        gate: Gate, releases: ReleaseKeyDirectory? = nil, signing: ResponseSigner, backend: Backend, identity: CallerIdentityFields,
         once: IdempotencyCoordinator, routes: RouteTable,
         decider: DecideEndpoint? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(),
         tally: LoopRequestCounter,
@@ -56,6 +58,7 @@ final class Gateway: Handler, @unchecked Sendable {
         seed: UInt64
     ) {
         self.gate = gate
+        self.releases = releases
         self.signing = signing
         self.backend = backend
         self.identity = identity
@@ -101,6 +104,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let judgement = beginJudgement(of: request, on: exchange)
         let event = RequestEvent(id: EventID(&events), began: exchange.loop.jobBegan)
         do {
+            try await releases?.loadIfChanged()
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(
                     with: decider, exchange: exchange, request: request, judgement: judgement, event: event)
@@ -376,6 +380,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let caller: Caller
         if request.bodyState == .awaited {
             try await readBody(of: exchange, atMost: limits.heldBodyBytes, into: &request)
+            try await releases?.loadIfChanged()
             caller = try await gate.judge(
                 request, recordingIn: judgement, from: { network(of: exchange) }, for: destination,
                 as: effect)

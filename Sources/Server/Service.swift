@@ -47,7 +47,7 @@ final class Service: @unchecked Sendable {
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
-        webhooks: WebhookSender,
+        webhooks: WebhookSender, releases: ReleaseKeyDirectory,
         sockets: ListeningSockets, services: AdminServices?, composition: any ServerComposition,
         clock: TrustedClock,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
@@ -93,7 +93,7 @@ final class Service: @unchecked Sendable {
                 loops.append(Metrics.Loop(lag: loop.lag, pool: pool?.usage))
                 let gate = try makeGate(authorities)
                 let gateway = Gateway(
-                    gate: gate, signing: signing,
+                    gate: gate, releases: releases, signing: signing,
                     backend: pool.map { .upstream($0) } ?? .echo,
                     identity: CallerIdentityFields(
                         assertionKeys, configuration: configuration, authorities: authorities,

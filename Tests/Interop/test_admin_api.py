@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -31,6 +32,12 @@ ALL = ["apps:read", "apps:write", "releases:read", "releases:write", "accounts:r
        "sessions:write", "audit:read", "webhooks:read", "webhooks:write", "server:read", "server:write"]
 
 DOCUMENT = json.loads(run("openapi").out)
+
+
+def bytes_read(deployment: "Deployment") -> int:
+    """All that the server has read since its start, by the kernel's count."""
+    counts = dict(line.split(": ") for line in pathlib.Path(f"/proc/{deployment.process.pid}/io").read_text().splitlines())
+    return int(counts["rchar"])
 
 
 class Deployment(Administered):
@@ -576,3 +583,23 @@ def test_the_authoritys_routes_are_those_of_its_document(tmp_path):
         document = tmp_path / "authority.json"
         document.write_bytes(answer.body)
         explored(document, f"{served.url}/countersign/v1", CHECKS)
+
+
+def test_a_call_reads_few_pages_of_the_store(tmp_path):
+    """The pages were checked when the server started; a check in each call would read the whole file each time."""
+    with Deployment(tmp_path) as deployment:
+        deployment.add_app("demo")
+        path = deployment.data / "countersign.db"
+        database = sqlite3.connect(path, isolation_level=None)
+        database.execute("WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 8000) "
+                         "INSERT INTO webhook_delivery (endpoint, event, created, due, attempts, given_up, body) "
+                         "SELECT 'w_1', 'evt_1', unixepoch(), 0, 0, unixepoch(), zeroblob(4000) FROM many")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.close()
+        size = path.stat().st_size
+        assert size > 30_000_000
+        assert deployment.call("GET", "/api/v1/apps")[0] == 200
+        before = bytes_read(deployment)
+        for _ in range(20):
+            assert deployment.call("GET", "/api/v1/apps")[0] == 200
+        assert bytes_read(deployment) - before < size
