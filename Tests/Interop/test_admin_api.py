@@ -603,3 +603,24 @@ def test_a_call_reads_few_pages_of_the_store(tmp_path):
         for _ in range(20):
             assert deployment.call("GET", "/api/v1/apps")[0] == 200
         assert bytes_read(deployment) - before < size
+
+
+def test_a_policy_names_no_file_of_the_server_over_the_api(served):
+    """The answer must not tell whether a file is there, and a pipe must not hold the thread that runs commands."""
+    served.add_app("demo")
+    folder = served.data / "policy-files"
+    folder.mkdir(mode=0o700)
+    pipe, known = folder / "pipe", folder / "list"
+    os.mkfifo(pipe, 0o600)
+    known.write_text("A" * 40 + "\n")
+    answers = []
+    for path in (pipe, known, "/etc/passwd", "/nowhere"):
+        status, answer, _ = served.call("PATCH", "/api/v1/apps/demo/policy", {"set": {"breached-passwords": str(path)}})
+        assert status == 400 and str(path) not in answer["detail"], answer
+        answers.append(answer["detail"])
+    assert len(set(answers)) == 1 and "is not set over the API" in answers[0]
+    done = run("app", "policy", "demo", "--set", f"breached-passwords={pipe}", "--data", served.data)
+    assert done.returncode == 1 and "is not a regular file" in done.err
+    served.admin("app", "policy", "demo", "--set", f"breached-passwords={known}")
+    done = run("app", "policy", "demo", "--set", "breached-passwords=/etc/passwd", "--data", served.data)
+    assert done.returncode == 1 and "is not below" in done.err

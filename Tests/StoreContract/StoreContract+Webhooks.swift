@@ -135,7 +135,7 @@ extension StoreContract {
     /// administrator does is never withheld, and is delivered first.
     private func accountEvents(_ account: Account) throws {
         let began: Int64 = 200_000
-        try make().announceWithheld(at: began)
+        try make().announceWithheld(at: .at(began))
         for number in 1...Int(WebhookShares.accountEvents) + 5 {
             let session = try Self.session(
                 2_000 + number, of: account, at: began, key: UInt8(truncatingIfNeeded: 901))
@@ -152,10 +152,10 @@ extension StoreContract {
         #expect(try types([first]) == ["w_2 session.ended"], "it came last")
         #expect(
             try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents + Int64(ended.count))
-        try make().announceWithheld(at: began + WebhookShares.window - 1)
+        try make().announceWithheld(at: .at(began + WebhookShares.window - 1))
         for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
-        try make().announceWithheld(at: began + WebhookShares.window)
-        try make().announceWithheld(at: began + WebhookShares.window)
+        try make().announceWithheld(at: .at(began + WebhookShares.window))
+        try make().announceWithheld(at: .at(began + WebhookShares.window))
         let told = try take(at: 10_000_000)
         #expect(try types(told) == ["w_1 account.events-withheld", "w_2 account.events-withheld"])
         let document = try JSONReader.read(told[0].body)

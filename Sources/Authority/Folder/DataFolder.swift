@@ -89,6 +89,8 @@ package struct DataFolder: Sendable, Equatable {
     package var replay: String { file("replay") }
     package var loginLimits: String { file("login-limits") }
     package var adminToken: String { file("admin-token") }
+    /// The files that values of policies name, unless a setting names another folder.
+    package var policyFiles: String { file("policy-files") }
     /// The tokens of the admin API, as digests.
     package var apiTokens: String { file("api-tokens") }
     package var decideSecret: String { file("decide-secret") }

@@ -148,12 +148,13 @@ final class AdminAPIService: AdminAPI {
         else { return AdminAPIService.busy.response }
         defer { calls.with { AdminAPIService.end(id, in: &$0) } }
         do {
-            return try await pool.run {
+            let response = try await pool.run(within: APIProblem.mostCommandMilliseconds) {
                 guard tokens.isCurrent(caller.token, configuration: caller.host.configuration) else {
                     return APITokenCheck.unauthorized.response
                 }
                 return work()
             }
+            return response ?? APIProblem.late.response
         } catch {
             return AdminAPIService.busy.response
         }

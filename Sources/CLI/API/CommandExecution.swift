@@ -32,7 +32,7 @@ final class CommandHost: Sendable {
         if opening == .shared, let deployment = opened.with({ $0.first }) { return deployment }
         let deployment = try configuration.openDeployment(
             inspecting: .header, absence: .fail, environment: environment, acknowledging: .followed,
-            actor: actor)
+            actor: actor, policyFiles: .refused)
         opened.with { $0.append(deployment) }
         return deployment
     }

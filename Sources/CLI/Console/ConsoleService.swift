@@ -313,7 +313,8 @@ final class ConsoleService: AdminConsole {
         on pool: WorkPool, work: @escaping @Sendable () -> Result<Value, APIProblem>
     ) async -> Result<Value, APIProblem> {
         do {
-            return try await pool.run(work)
+            return try await pool.run(within: APIProblem.mostCommandMilliseconds, work)
+                ?? .failure(APIProblem.late)
         } catch {
             return .failure(
                 APIProblem(503, code: "unavailable", detail: "others are being served; try again in a moment")

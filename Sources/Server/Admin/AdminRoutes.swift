@@ -1,4 +1,5 @@
 import CountersignHTTP
+import CountersignThreads
 import CountersignWire
 
 /// Serves the routes below `/api/`, which check their own tokens.
@@ -23,10 +24,22 @@ package protocol AdminConsole: Sendable {
 package struct AdminServices: Sendable {
     let api: any AdminAPI
     let console: any AdminConsole
+    /// The threads on which both run commands.
+    let commands: WorkPool
 
-    package init(api: any AdminAPI, console: any AdminConsole) {
-        self.api = api
-        self.console = console
+    package init(api: any AdminAPI, console: any AdminConsole, commands: WorkPool) {
+        (self.api, self.console, self.commands) = (api, console, commands)
+    }
+
+    /// Seconds after which a command counts as one that hangs.
+    private static let mostSeconds = 30
+
+    /// What an operator is told of a command that hangs; nil for none.
+    var hang: String? {
+        guard let milliseconds = commands.longestRun, milliseconds >= AdminServices.mostSeconds * 1_000 else {
+            return nil
+        }
+        return "a command of the API or the console has run for \(milliseconds / 1_000) s, and others wait for it"
     }
 }
 
