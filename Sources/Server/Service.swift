@@ -344,10 +344,12 @@ final class Service: @unchecked Sendable {
     private static func adminSettings(_ configuration: Configuration, tls: TLSContext?) -> Listener.Settings {
         var limits = Limits()
         limits.connections = Service.adminConnections
-        limits.addressConnections = Service.adminConnections
-        return Listener.Settings(
+        limits.addressConnections = Service.adminConnections / 2
+        var settings = Listener.Settings(
             limits: limits, deadlines: configuration.deadlines, tls: configuration.adminTLS == .on ? tls : nil
         )
+        settings.newcomers = .takingPlaces
+        return settings
     }
 
     /// Sets the process not ready until the backend was reached once.

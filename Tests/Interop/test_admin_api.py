@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -624,3 +625,44 @@ def test_a_policy_names_no_file_of_the_server_over_the_api(served):
     served.admin("app", "policy", "demo", "--set", f"breached-passwords={known}")
     done = run("app", "policy", "demo", "--set", "breached-passwords=/etc/passwd", "--data", served.data)
     assert done.returncode == 1 and "is not below" in done.err
+
+
+def is_open(sock: socket.socket) -> bool:
+    """Whether the server has not closed the connection."""
+    sock.setblocking(False)
+    try:
+        return sock.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def test_idle_connections_of_one_address_lock_nobody_out(served):
+    """The operator, Prometheus and a stranger all come from this machine's address. Who proves a token keeps the connection."""
+    operator = http.client.HTTPConnection("127.0.0.1", served.admin_port, timeout=HANGS)
+    headers = {"Authorization": f"Bearer {served.all}"}
+
+    def asks() -> int:
+        operator.request("GET", "/api/v1/apps", headers=headers)
+        answer = operator.getresponse()
+        answer.read()
+        return answer.status
+
+    assert asks() == 200
+    kept = operator.sock
+    idle = [socket.create_connection(("127.0.0.1", served.admin_port)) for _ in range(100)]
+    for path, status in (("/health", 200), ("/ready", 200), ("/metrics", 401), ("/api/v1/apps", 401), ("/console", 303)):
+        other = http.client.HTTPConnection("127.0.0.1", served.admin_port, timeout=HANGS)
+        other.request("GET", path)
+        assert other.getresponse().status == status, path
+        other.close()
+    assert served.call("GET", "/api/v1/apps")[0] == 200
+    assert served.metrics()
+    # The connection with proof was there before all of them, and is there still.
+    assert asks() == 200 and operator.sock is kept
+    # One address holds no more than half.
+    until(lambda: sum(map(is_open, idle)) <= 32, "the oldest gave way")
+    for each in idle:
+        each.close()
+    operator.close()

@@ -56,6 +56,7 @@ final class ConsoleService: AdminConsole {
                 await isInUse(session, for: path, configuration: configuration)
             else { return (.page(SignInPage.markup(for: nil), status: 401), nil) }
             caller = session.token.callerText
+            exchange.recordProof(.release)
             let request = try await read(exchange, from: client, atMost: ConsoleService.mostFormBytes)
             let response = try await serve(
                 request, for: session, configuration: configuration, figures: figures)

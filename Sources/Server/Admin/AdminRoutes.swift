@@ -77,13 +77,15 @@ struct AdminRoutes: Handler {
             logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
             return await exchange.respond(answer.response)
         }
-        if request.matches(request.path, text: "/metrics"), token.isPresented(by: request) {
+        let isOperator = token.isPresented(by: request)
+        if isOperator { exchange.recordProof(.release) }
+        if request.matches(request.path, text: "/metrics"), isOperator {
             // A response is counted when it has been sent: its client may be the one that asks.
             await LoopBarrier.wait(for: loops, atMost: AdminRoutes.mostWait, on: exchange.loop)
         }
         guard request.matches(request.path, text: "/drill"), request.matches(request.method, text: "POST"),
-            token.isPresented(by: request)
-        else { return await exchange.respond(answer(to: request)) }
+            isOperator
+        else { return await exchange.respond(answer(to: request, isOperator: isOperator)) }
         await exchange.respond(await drills.answer(to: exchange))
     }
 
@@ -107,12 +109,12 @@ struct AdminRoutes: Handler {
             subject: kind, message: "\(caller ?? "no valid token"): \(method) \(path): \(status)")
     }
 
-    private func answer(to request: Request) -> ServerResponse {
+    private func answer(to request: Request, isOperator: Bool) -> ServerResponse {
         if request.matches(request.path, text: "/health") {
             return .healthy
         }
         if request.matches(request.path, text: "/ready") { return readiness.answer }
-        guard token.isPresented(by: request) else { return .unauthorized }
+        guard isOperator else { return .unauthorized }
         if request.matches(request.path, text: "/drill") { return .otherMethod(allowed: "POST") }
         guard request.matches(request.path, text: "/metrics") else { return .notFound }
         guard request.matches(request.method, text: "GET") || request.matches(request.method, text: "HEAD")
