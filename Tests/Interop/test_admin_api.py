@@ -130,6 +130,8 @@ def test_a_team_is_set_up_over_the_api(served):
     assert call("DELETE", "/api/v1/apps/shop/accounts/anna/user-id")[1]["user_id"] is None
     assert call("POST", "/api/v1/apps/shop/accounts/anna/reset", {"valid": "30m"})[1]["reset_code"]
     assert call("GET", "/api/v1/apps/shop/accounts/anna/export")[1]["account"]["account"] == "anna"
+    assert call("GET", "/api/v1/apps/shop/accounts/anna/%65xport")[1]["account"]["account"] == "anna"
+    assert [record["actor"]["name"] for record in served.audit() if record["action"] == "account.export"] == ["all"] * 2
     assert call("PUT", f"/api/v1/releases/{key.key_id}/retirement", {"at": "+7d", "update_url": "https://a.example"})[0] == 200
     assert call("GET", f"/api/v1/releases/{key.key_id}/impact")[1]["stage"] == "live"
     assert call("DELETE", f"/api/v1/releases/{key.key_id}/retirement")[1]["retired_at"] is None

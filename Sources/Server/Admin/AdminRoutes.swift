@@ -17,7 +17,16 @@ package protocol AdminConsole: Sendable {
     /// for the log; nil if none was valid.
     func answer(
         to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
-    ) async -> (response: ServerResponse, caller: String?)
+    ) async -> (response: ServerResponse, caller: String?, deed: AdminDeed)
+}
+
+/// What the console has done for a caller, which decides whether the log has a line.
+package enum AdminDeed: Sendable {
+    /// It has shown something, or nothing.
+    case showed
+    /// It has handed out data to take away.
+    case exported
+    case changed
 }
 
 /// What the administrators' listener serves beside its own routes.
@@ -74,7 +83,11 @@ struct AdminRoutes: Handler {
         {
             let answer = await services.console.answer(
                 to: exchange, in: running.current, figures: figures)
-            logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
+            // Pages are read all the time.
+            if answer.deed != .showed || answer.caller == nil || answer.response.status >= 400 {
+                logCall(
+                    on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
+            }
             return await exchange.respond(answer.response)
         }
         let isOperator = token.isPresented(by: request)
@@ -95,12 +108,6 @@ struct AdminRoutes: Handler {
         guard let log else { return }
         let request = exchange.request
         let path = request.head.span.extracting(request.path.range).text
-        // Pages are read all the time; what is taken away as a file is noted.
-        if kind == "console", caller != nil, status < 400, request.matches(request.method, text: "GET"),
-            !path.hasSuffix("/export")
-        {
-            return
-        }
         let subject = RefusalSampler.Subject(
             cause: .answered(status: status), address: exchange.source.address)
         guard caller != nil || log.admits(subject, now: exchange.loop.seconds) else { return }
