@@ -686,7 +686,8 @@ final class Gateway: Handler, @unchecked Sendable {
 
     private func record(_ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement) {
         guard let log else { return }
-        guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else {
+        let (subject, now) = (event.subject(of: exchange), exchange.loop.seconds)
+        guard event.isProven ? log.admits(verified: subject, now: now) : log.admits(subject, now: now) else {
             return
         }
         line = event.line(

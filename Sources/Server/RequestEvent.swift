@@ -96,12 +96,14 @@ class RequestEvent: @unchecked Sendable {
         }
         if !request.method.isEmpty {
             line.add("method", value: request.head.span.extracting(request.method.range))
-            let path = request.head.span.extracting(request.path.range)
+            let whole = request.head.span.extracting(request.path.range)
+            let path = whole.extracting(first: RequestEvent.longestPath)
             if let redacted = BearerTokenScanner.redacted(path) {
                 line.add("path", value: redacted.span)
             } else {
                 line.add("path", value: path)
             }
+            if path.count < whole.count { line.add("path_bytes", value: whole.count) }
         }
         line.add("status", value: exchange.answeredStatus ?? 0)
         line.add("code", value: cause(on: exchange).name)
@@ -148,6 +150,9 @@ class RequestEvent: @unchecked Sendable {
     func subject(of exchange: any Exchange) -> RefusalSampler.Subject {
         RefusalSampler.Subject(cause: cause(on: exchange), address: exchange.source.address)
     }
+
+    /// Bytes of a path that are logged.
+    private static let longestPath = 512
 
     /// Longer values of `X-Request-Id` are not logged.
     private static let longestRequestID = 128

@@ -64,6 +64,7 @@ final class Service: @unchecked Sendable {
         self.assertionKeys = assertionKeys
         self.sockets = sockets
         let rates = RateCounter()
+        let traceBudget = TraceBudget()
         let recentRefusals = RecentRefusals()
         let traffic = TrafficHistory(meter)
         self.traffic = traffic
@@ -103,7 +104,8 @@ final class Service: @unchecked Sendable {
                     proxies: TrustedProxies(configuration.trustedProxies), tally: LoopRequestCounter(meter),
                     log: log, refusals: services.map { _ in RefusalRecorder(recentRefusals, gate: gate) },
                     tracer: LoopTracer(
-                        TraceRules(configuration.tracing), exportingTo: exporter, seed: Service.seed()),
+                        TraceRules(configuration.tracing), exportingTo: exporter, budget: traceBudget,
+                        seed: Service.seed()),
                     traffic: TrafficControl(configuration.traffic, counter: rates),
                     clock: clock, seed: Service.seed())
                 let listener = Listener(

@@ -161,5 +161,9 @@ extension Setting {
             "log-sample-lines", at: \.logSampling.mostLines, in: 1...10_000_000, unit: .count,
             effect: .onReload,
             meaning: "such lines of all causes and addresses together"),
+        number(
+            "log-verified-lines", at: \.logSampling.verifiedLines, in: 0...10_000_000, unit: .count,
+            effect: .onReload,
+            meaning: "lines of verified callers in that time; the rest is sampled and counted. 0: every line"),
     ]
 }
