@@ -97,7 +97,7 @@ class RequestEvent: @unchecked Sendable {
         if !request.method.isEmpty {
             line.add("method", value: request.head.span.extracting(request.method.range))
             let whole = request.head.span.extracting(request.path.range)
-            let path = whole.extracting(first: RequestEvent.longestPath)
+            let path = whole.extracting(0..<min(whole.count, RequestEvent.longestPath))
             if let redacted = BearerTokenScanner.redacted(path) {
                 line.add("path", value: redacted.span)
             } else {

@@ -45,6 +45,8 @@ final class RateCounter: Sendable {
     /// Which part of a party has asked last, and when another one has.
     private struct Contest {
         var last: [UInt8]
+        /// When, in microseconds.
+        var at: Int64
         /// In microseconds; nil as long as all requests came from one part.
         var changed: Int64?
     }
@@ -121,8 +123,11 @@ final class RateCounter: Sendable {
             if contests.count >= RateCounter.mostContests, contests[count.key] == nil {
                 contests.removeAll(keepingCapacity: true)
             }
-            var contest = contests[count.key] ?? Contest(last: share)
-            if contest.last != share { (contest.last, contest.changed) = (share, now) }
+            var contest = contests[count.key] ?? Contest(last: share, at: now)
+            if contest.last != share {
+                (contest.last, contest.changed) = (share, now - contest.at <= length ? now : nil)
+            }
+            contest.at = now
             contests[count.key] = contest
             return contest.changed.map { now - $0 <= length } ?? false
         }
