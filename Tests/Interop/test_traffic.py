@@ -90,6 +90,16 @@ def test_one_address_leaves_others_something_of_a_release_rate(tmp_path, backend
         assert asks("203.0.113.1", 9).count("ok") == 8
 
 
+def test_pages_have_no_cookies_without_a_host(tmp_path, backend):
+    """Cookies belong to one app, and a preflight request names one by its host alone. Otherwise the page may call without them."""
+    with Administered(tmp_path, "--upstream", backend.url) as gateway:
+        gateway.add_app("demo", require="signed")
+        key = gateway.add_release()
+        gateway.admin("app", "policy", "demo", "--set", f"cors-credentials={PAGE}")
+        answer = gateway.send(key.request(fields=[("origin", PAGE)]))
+        assert answer.status == 200 and allows(answer)["allow-origin"] == PAGE and "allow-credentials" not in allows(answer)
+
+
 def test_an_account_has_its_rate_on_all_devices(tmp_path, backend):
     with Front(tmp_path, backend) as gateway:
         gateway.policy("rate-account=2/hour", "slots=unlimited", "password-login=on")

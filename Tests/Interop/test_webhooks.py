@@ -281,6 +281,12 @@ def test_inner_networks_are_refused_after_resolution(served, receiver, host):
     served.admin("webhook", "test", json.loads(made.out)["id"])
     until(lambda: served.outbox()[0][1] == 1, "an attempt fails")
     assert "not an address of the Internet" in served.outbox()[0][3] and receiver.got == []
+    # Nor is it said what the name leads to, or whether it leads anywhere.
+    unknown = served.admin("webhook", "add", f"https://nothing.invalid:{receiver.server.server_port}/", "--json")
+    served.admin("webhook", "test", json.loads(unknown.out)["id"])
+    until(lambda: len(served.outbox()) == 2 and served.outbox()[1][1] == 1, "an attempt at the other fails")
+    reasons = [row[3].replace(name, "NAME") for row, name in zip(served.outbox(), (host.strip("[]"), "nothing.invalid"))]
+    assert reasons[0].replace("[NAME]", "NAME") == reasons[1]
 
 
 def test_the_certificate_is_verified(served, receiver):
