@@ -121,20 +121,25 @@ extension Setting {
             "limit-kept-keys", at: \.idempotency.bounds.all.keys, in: 100...1_000_000_000, unit: .count,
             effect: .onRestart,
             meaning:
-                "Idempotency-Keys kept in one day; a tenth for callers of one release without a session, "
-                + "half for all callers without a session"
+                "Idempotency-Keys that are kept; finished ones are forgotten within their day where room is "
+                + "needed"
         ),
+        number(
+            "limit-kept-floor", at: \.idempotency.bounds.floor,
+            in: IdempotencyBounds.lowestFloor...Int(IdempotencyCoordinator.keptSeconds), unit: .seconds,
+            effect: .onRestart,
+            meaning: "seconds for which a finished Idempotency-Key is kept in any case"),
         number(
             "limit-kept-few-keys", at: \.idempotency.bounds.fewKeys, in: 0...1_000_000, unit: .count,
             effect: .onRestart,
             meaning:
-                "keys up to which an account, or a network of callers without a session, has a reserve "
-                + "of an eighth"
+                "keys up to which an account, or a network of callers without a session, is not among the "
+                + "largest, whose keys are forgotten first"
         ),
         number(
             "limit-kept-bytes", at: \.idempotency.bounds.all.bytes, in: (1 << 20)...(1 << 46), unit: .bytes,
             effect: .onRestart,
-            meaning: "bytes of their answers, shared in the same way"),
+            meaning: "bytes of their answers"),
         number(
             "limit-kept-account-keys", at: \.idempotency.bounds.account.keys, in: 1...1_000_000_000,
             unit: .count, effect: .onRestart,

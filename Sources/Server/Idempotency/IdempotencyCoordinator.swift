@@ -223,11 +223,10 @@ final class IdempotencyCoordinator: Sendable {
             "Idempotency-Key: the request was begun before, and its outcome is not known; "
             + "it is not sent again"
     )
-    /// Keys are deleted at the end of their day: to find the end of the next one, the store would have to
-    /// search for the oldest key.
+    /// As keys grow older than the floor there is room again: as a rule long before that time is over.
     private static let full = Refusal(
         .unavailable, detail: "Idempotency-Key: as many are remembered as may be, of this caller or in all",
-        retryAfter: 600)
+        retryAfter: 60)
     private static let otherRequest = Refusal(
         .forbidden, detail: "Idempotency-Key: it was used for another request")
 }

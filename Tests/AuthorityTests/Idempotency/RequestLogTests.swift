@@ -328,6 +328,7 @@ import Testing
         bounds.all = IdempotencyUsage(keys: 120, bytes: 40_000)
         bounds.account = IdempotencyUsage(keys: 20, bytes: 4_000)
         bounds.fewKeys = 4
+        bounds.floor = 300
         func below(_ most: UInt64) -> Int { Int(random.next() % most) }
         var begun: [IdempotentRequest] = []
         for step in 0..<1_500 {
@@ -336,11 +337,11 @@ import Testing
             case 0...5:
                 let isAccount = below(3) > 0
                 let scope: IdempotencyScope =
-                    isAccount ? .account(Int64(below(12))) : .release(try #require(KeyID("r_\(below(4))")))
+                    isAccount ? .account(Int64(below(8))) : .release(try #require(KeyID("r_\(below(4))")))
                 var request = IdempotentRequest(
                     scope: scope, key: [UInt8(below(40))], digest: [UInt8(below(8) == 0 ? 1 : 2)],
-                    begun: Int64(1_000 + step / 2))
-                if !isAccount { request.holder = .network([10, 0, 0, UInt8(below(9))]) }
+                    begun: Int64(1_000 + step))
+                if !isAccount { request.holder = .network([10, 0, 0, UInt8(below(5))]) }
                 let expected = try rows.begin(request, within: bounds)
                 let beginning = try log.transaction(reserving: 4_096) { log.begin(request, within: bounds) }
                 let state: IdempotencyState =
@@ -366,7 +367,7 @@ import Testing
                 try rows.abandon(request)
                 try log.transaction(reserving: 4_096) { log.abandon(request) }
             case 10:
-                let time = Int64(1_000 + step / 2 - 30 - below(200))
+                let time = Int64(1_000 + step - 500 - below(400))
                 let rowsForgotten = try rows.forgetRequests(before: .at(time), limit: 1_000)
                 #expect(try Self.forget(log, before: time) == rowsForgotten)
             default:
