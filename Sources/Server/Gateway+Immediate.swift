@@ -91,6 +91,7 @@ extension Gateway {
             }
             try Gateway.checkForwardable(request, from: caller)
             if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
+                event.trafficFields.append(idempotency.retention)
                 return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, event: event)
             }
             let forwarding = try forwarding(

@@ -457,6 +457,7 @@ final class Gateway: Handler, @unchecked Sendable {
         event: RequestEvent
     ) async throws(Refusal) {
         if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
+            event.trafficFields.append(idempotency.retention)
             return try await forwardOnce(
                 keyed, exchange: exchange, request: request, from: caller, judgement: judgement, event: event)
         }
@@ -489,8 +490,9 @@ final class Gateway: Handler, @unchecked Sendable {
             guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }
             let answer = EchoBackend.answer(request, forwarding: forwarding)
             observer?.didAnswer(answer)
-            await exchange.respond(
-                signed(answer.addingUpdateNotice(for: caller), to: exchange, judgement: judgement))
+            var response = answer.addingUpdateNotice(for: caller)
+            response.fields += event.trafficFields
+            await exchange.respond(signed(response, to: exchange, judgement: judgement))
         case .upstream(let pool):
             if request.isBodyWhole { return try await exchange.forward(forwarding, to: pool) }
             // Also applies where the route observes: the head has gone on with an identity, which must not
@@ -512,9 +514,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 over: exchange,
                 event: event.id, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
-        if let rules = caller.release.traffic {
-            Gateway.add(event.trafficFields, to: &forwarding, by: rules)
-        }
+        Gateway.add(event.trafficFields, to: &forwarding, by: caller.release.traffic)
         forwarding.caller = caller.session.map { .account($0.account.number) }
         if tracer.isActive { tracer.forward(request, of: event, isProven: true, as: &forwarding) }
         return forwarding

@@ -17,7 +17,7 @@ class RequestEvent: @unchecked Sendable {
     private(set) var nanoseconds: UInt64 = 0
     /// The request's place in a trace of the gateway's; nil as long as it has none.
     var trace: RequestTrace?
-    /// Fields of the response about rates, and for web pages.
+    /// Fields of the response about rates and keys, and for web pages.
     var trafficFields: [ServerResponse.Field] = []
     /// How the request was counted; nil if it is not.
     var counted: CountedRequest?

@@ -136,7 +136,8 @@ public enum Server {
         let routes = RouteTable(
             prefix: configuration.prefix,
             routes: Route.open(assertionKeys) + [
-                .time(signedBy: signing, by: clock), .pins(PinManifestCache(deployment)),
+                .time(signedBy: signing, by: clock, stating: configuration.idempotency.retention),
+                .pins(PinManifestCache(deployment)),
                 .document(below: configuration.prefix),
             ]
                 + sessions.routes + UploadRoutes(sessions.life, running: running).routes

@@ -119,12 +119,10 @@ package struct IdempotencyBounds: Sendable, Equatable {
     /// For one account.
     package var account = IdempotencyUsage(keys: 10_000, bytes: 64 << 20)
     /// Seconds for which a finished request is never forgotten; what clients are told that they can rely on.
-    package var floor = IdempotencyBounds.lowestFloor
+    package var floor = KeyRetention.lowest
     /// A holder of more keys counts as one of the largest.
     package var fewKeys = 100
 
-    /// The lowest ``floor`` that the protocol allows. Source: docs/protocol.md, "Idempotent requests".
-    package static let lowestFloor = 600
     /// This fraction (one part in so many) is used only where nothing can be forgotten.
     private static let reservePart = 8
     /// A holder may have at most this fraction of what is left then.

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignHTTP
+import CountersignSchemes
 import CountersignWire
 
 /// How often passwords may be guessed, and how many resources logins may use.
@@ -107,6 +108,11 @@ public struct IdempotencySettings: Sendable, Equatable {
     package var answerBytes = 64 << 10
     package var bounds = IdempotencyBounds()
 
+    /// What responses say about it.
+    var retention: ServerResponse.Field {
+        ServerResponse.Field(KeyRetention.fieldName, value: String(bounds.floor))
+    }
+
     /// The defaults.
     public init() {}
 }
@@ -126,7 +132,7 @@ extension Setting {
         ),
         number(
             "limit-kept-floor", at: \.idempotency.bounds.floor,
-            in: IdempotencyBounds.lowestFloor...Int(IdempotencyCoordinator.keptSeconds), unit: .seconds,
+            in: KeyRetention.lowest...KeyRetention.highest, unit: .seconds,
             effect: .onRestart,
             meaning: "seconds for which a finished Idempotency-Key is kept in any case"),
         number(

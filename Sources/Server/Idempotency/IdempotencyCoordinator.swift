@@ -2,15 +2,18 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignMemory
+import CountersignSchemes
 import CountersignWire
 
 /// Ensures that a keyed request runs once: its beginning is durable before the request reaches the backend,
 /// and its answer is kept. One for all loops. Source: docs/protocol.md, "Idempotent requests".
 final class IdempotencyCoordinator: Sendable {
     /// Seconds for which a key is remembered.
-    static let keptSeconds: Int64 = 86_400
+    static let keptSeconds = Int64(KeyRetention.highest)
     /// Bytes of an answer's body; a longer body is not kept.
     let largestKeptBody: Int
+    /// Says how long clients can rely on a key.
+    let retention: ServerResponse.Field
     private let deployment: Deployment
     private let store: any IdempotencyStore
     /// The same store, if it can be used without a task.
@@ -40,6 +43,7 @@ final class IdempotencyCoordinator: Sendable {
         self.writer = writer
         largestKeptBody = settings.answerBytes
         bounds = settings.bounds
+        retention = settings.retention
     }
 
     enum Decision: Sendable {

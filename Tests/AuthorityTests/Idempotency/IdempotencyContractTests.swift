@@ -223,12 +223,12 @@ extension RequestLogKeys {
         }
         #expect(held == [1: 53, 2: 1, 3: 1, 4: 1, 5: 1])
         var newcomer = Self.request(.account(99), 0)
-        newcomer.begun = 1_000 + Int64(IdempotencyBounds.lowestFloor)
+        newcomer.begun = 1_000 + Int64(KeyRetention.lowest)
         #expect(try await place.begin(newcomer, bounds) == .full, "nothing is old enough to be forgotten")
         bounds.floor = 86_400
         newcomer.begun = 50_000
         #expect(try await place.begin(newcomer, bounds) == .full, "a setting says how old that is")
-        bounds.floor = IdempotencyBounds.lowestFloor
+        bounds.floor = KeyRetention.lowest
         #expect(try await place.begin(newcomer, bounds) == .begun)
         #expect(
             try await place.begin(Self.request(.account(1), 0), bounds) == .unfinished,
