@@ -315,6 +315,20 @@ import Testing
         }
     }
 
+    /// 2,000 requests a second for the time that none is forgotten, at the default bounds.
+    @Test func theIndexHasABoundInMemory() {
+        let bounds = IdempotencyBounds()
+        let needed = 2_000 * bounds.floor
+        #expect(bounds.all.keys * 7 / 8 >= needed)
+        let most = bounds.all.keys * RequestLogIndex.bytesOfRequest
+        print(
+            """
+            measured keyed requests: \(RequestLogIndex.bytesOfRequest) bytes each, \(most >> 20) MiB at the \
+            bound
+            """)
+        #expect(most <= 200_000_000)
+    }
+
     /// Random calls, compared with SQLite's implementation after each one, on two processes, with copies of
     /// what is live and anew from the files.
     @Test(arguments: 1...4)

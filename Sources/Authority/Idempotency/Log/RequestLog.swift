@@ -421,6 +421,7 @@ package final class RequestLog: @unchecked Sendable {
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) -> Beginning {
         let names = keys.names(of: request)
         if let known = find(names) { return known }
+        index.reserve(bounds.all.keys)
         var owners = index.owners(of: request)
         guard makeRoom(for: request, of: &owners, within: bounds) else { return .full }
         let (place, _) = write(.begun(request))

@@ -195,6 +195,19 @@ final class RequestLogIndex {
 
     // MARK: Changing
 
+    /// Makes room for so many requests, so that those that are there are not copied as they become more. The
+    /// memory is used as requests come.
+    func reserve(_ count: Int) {
+        let count = min(count, RequestLogIndex.mostReserved)
+        if entries.capacity < count { entries.reserveCapacity(count) }
+    }
+
+    private static let mostReserved = 1 << 21
+
+    /// Bytes of memory that each request takes, without those of its owners.
+    static let bytesOfRequest = MemoryLayout<Entry?>.stride + RequestNameTable.mostBytesOfNumber
+        + ExpiryQueue.bytesOfNumber
+
     /// What the record at that place says.
     func apply(_ record: RequestLogRecord, at place: Place) {
         switch record.content {
@@ -422,6 +435,9 @@ private struct RequestNameTable {
     private var places = [UInt32](repeating: 0, count: 1 << 10)
     private(set) var count = 0
 
+    /// Between a quarter and a half of the places are used.
+    static let mostBytesOfNumber = 4 * MemoryLayout<UInt32>.stride
+
     private var mask: Int { places.count - 1 }
 
     func find(hash: UInt64, where matches: (UInt32) -> Bool) -> UInt32? {
@@ -478,6 +494,8 @@ private struct ExpiryQueue {
         /// Those of them that have an outcome.
         var finished = 0
     }
+
+    static let bytesOfNumber = 2 * MemoryLayout<UInt32>.stride
 
     /// In order; the first `gone` of them have no more requests, and the next one has some.
     private var seconds: [Second] = []
