@@ -119,7 +119,8 @@ public enum Server {
             note: { log?.note(subject: "keyed requests", message: $0) })
         let once = IdempotencyCoordinator(
             deployment, store: composition.keyedRequests(requests.store), writer: writer,
-            settings: configuration.idempotency, handOver: handOver)
+            settings: configuration.idempotency, handOver: handOver,
+            latestTime: { clock.trustedTime?.seconds })
         let meter = RequestMeter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(

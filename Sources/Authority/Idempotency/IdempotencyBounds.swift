@@ -120,6 +120,9 @@ package struct IdempotencyBounds: Sendable, Equatable {
     package var account = IdempotencyUsage(keys: 10_000, bytes: 64 << 20)
     /// Seconds for which a finished request is never forgotten; what clients are told that they can rely on.
     package var floor = KeyRetention.lowest
+    /// The latest time, in whole Unix seconds, that has certainly come. Nil while that is not known: then
+    /// nothing is forgotten for want of room.
+    package var latest: Int64? = .max
     /// A holder of more keys counts as one of the largest.
     package var fewKeys = 100
 
@@ -156,5 +159,5 @@ package struct IdempotencyBounds: Sendable, Equatable {
     }
 
     /// Finished requests that began before this time may be forgotten. `now` is in whole Unix seconds.
-    package func displaceable(at now: Int64) -> Int64 { now - Int64(floor) }
+    package func displaceable(at now: Int64) -> Int64 { latest.map { min(now, $0) - Int64(floor) } ?? .min }
 }

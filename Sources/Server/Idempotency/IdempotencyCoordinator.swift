@@ -20,7 +20,9 @@ final class IdempotencyCoordinator: Sendable {
     private let immediateStore: (any ImmediateIdempotencyStore)?
     /// Takes the changes of upload tickets.
     let writer: any StoreWriter
-    private let bounds: IdempotencyBounds
+    private let limits: IdempotencyBounds
+    /// What ``IdempotencyBounds/latest`` is now.
+    private let latestTime: @Sendable () -> Int64?
     let running = RunningRequests()
     private let handOver: HandoverState
     /// Requests that begin before this time (Unix seconds) are refused: a restored deployment does not know
@@ -32,7 +34,8 @@ final class IdempotencyCoordinator: Sendable {
     init(
         _ deployment: Deployment, store: (any IdempotencyStore)? = nil, writer: any StoreWriter,
         settings: IdempotencySettings, handOver: HandoverState = HandoverState(),
-        monotonicSeconds: @escaping @Sendable () -> Int64 = EventLoop.monotonicSeconds
+        monotonicSeconds: @escaping @Sendable () -> Int64 = EventLoop.monotonicSeconds,
+        latestTime: @escaping @Sendable () -> Int64? = { .max }
     ) {
         self.handOver = handOver
         self.monotonicSeconds = monotonicSeconds
@@ -42,8 +45,15 @@ final class IdempotencyCoordinator: Sendable {
         self.deployment = deployment
         self.writer = writer
         largestKeptBody = settings.answerBytes
-        bounds = settings.bounds
+        limits = settings.bounds
+        self.latestTime = latestTime
         retention = settings.retention
+    }
+
+    private var bounds: IdempotencyBounds {
+        var bounds = limits
+        bounds.latest = latestTime()
+        return bounds
     }
 
     enum Decision: Sendable {

@@ -228,7 +228,11 @@ extension RequestLogKeys {
         bounds.floor = 86_400
         newcomer.begun = 50_000
         #expect(try await place.begin(newcomer, bounds) == .full, "a setting says how old that is")
-        bounds.floor = KeyRetention.lowest
+        (bounds.floor, bounds.latest) = (KeyRetention.lowest, nil)
+        #expect(try await place.begin(newcomer, bounds) == .full, "no clock is trusted")
+        bounds.latest = 1_000 + Int64(KeyRetention.lowest)
+        #expect(try await place.begin(newcomer, bounds) == .full, "one clock runs ahead")
+        bounds.latest = 49_000
         #expect(try await place.begin(newcomer, bounds) == .begun)
         #expect(
             try await place.begin(Self.request(.account(1), 0), bounds) == .unfinished,
