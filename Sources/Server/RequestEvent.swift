@@ -97,13 +97,14 @@ class RequestEvent: @unchecked Sendable {
         if !request.method.isEmpty {
             line.add("method", value: request.head.span.extracting(request.method.range))
             let whole = request.head.span.extracting(request.path.range)
-            let path = whole.extracting(0..<min(whole.count, RequestEvent.longestPath))
-            if let redacted = BearerTokenScanner.redacted(path) {
-                line.add("path", value: redacted.span)
+            // Before the path is cut: a part of a token is not recognized.
+            if let redacted = BearerTokenScanner.redacted(whole) {
+                let count = min(redacted.count, RequestEvent.longestPath)
+                line.add("path", value: redacted.span.extracting(0..<count))
             } else {
-                line.add("path", value: path)
+                line.add("path", value: whole.extracting(0..<min(whole.count, RequestEvent.longestPath)))
             }
-            if path.count < whole.count { line.add("path_bytes", value: whole.count) }
+            if whole.count > RequestEvent.longestPath { line.add("path_bytes", value: whole.count) }
         }
         line.add("status", value: exchange.answeredStatus ?? 0)
         line.add("code", value: cause(on: exchange).name)
