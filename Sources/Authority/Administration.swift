@@ -134,8 +134,8 @@ extension Deployment {
             throw OperationalError(
                 .usage,
                 message: """
-                    \(PolicyKey.breachedPasswords): it names a file of the server, and is not set over the API \
-                    or at the console; expected `countersign app policy` on the server's machine
+                    \(PolicyKey.breachedPasswords): it names a file of the server, and is not set over the \
+                    API or at the console; expected `countersign app policy` on the server's machine
                     """)
         }
         try BreachedPasswords(path, files: policyFiles).check()

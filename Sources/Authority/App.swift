@@ -21,8 +21,8 @@ package struct AppName: Sendable, Hashable, CustomStringConvertible {
         self = name
     }
 
-    /// For an app that is added. A name that begins with a hyphen is an option, or standard input, to a command;
-    /// one that begins with a dot is a folder to a shell or a browser.
+    /// For an app that is added. A name that begins with a hyphen is an option, or standard input, to a
+    /// command; one that begins with a dot is a folder to a shell or a browser.
     package init(addedAs text: String) throws(OperationalError) {
         try self.init(argument: text)
         guard let first = text.utf8.first, ASCII.isLetter(first) || ASCII.isDigit(first) else {

@@ -51,7 +51,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     private let failure = Locked<(generation: UInt64, error: OperationalError)?>(nil)
 
     /// `lease` is that of a node of several; nil for a deployment's only process, and for commands. With
-    /// `pool`, no lookup reads the store: whoever begins a request awaits ``loadIfChanged()``, and its
+    /// `pool`, no lookup reads the store: the code that begins a request awaits ``loadIfChanged()``, and its
     /// lookups use what was loaded then, or later.
     package init(
         _ deployment: Deployment, lease: NodeLease? = nil, loadingOn pool: WorkPool? = nil

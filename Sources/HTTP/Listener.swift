@@ -30,10 +30,11 @@ package final class Listener: @unchecked Sendable {
 
     /// What becomes of a connection that exceeds a limit on connections.
     package enum NewcomerRule: Sendable {
-        /// It is closed where an address has all its connections, and where too many are open beyond the limit.
+        /// It is closed where an address has all its connections, and where too many are open beyond the
+        /// limit.
         case refusedAtLimits
-        /// It takes the place of one that has proved nothing, first of its own address, else of an idle one. For
-        /// the administrators, most of whom come from one address.
+        /// It takes the place of one that has proved nothing, first of its own address, else of an idle
+        /// one. For the administrators, most of which come from one address.
         case takingPlaces
     }
 
@@ -187,8 +188,8 @@ package final class Listener: @unchecked Sendable {
         return true
     }
 
-    /// The same among the connections of one address that have proved nothing. The one that has been there for
-    /// longest is closed: one that sends its request at once is served also during a flood.
+    /// The same among the connections of one address that have proved nothing. The one that has been there
+    /// for longest is closed: one that sends its request at once is served also during a flood.
     private func takePlace(of client: NetworkAddress) -> Bool {
         guard let oldest = roster.unproven.first(of: client) else { return false }
         evict(oldest)

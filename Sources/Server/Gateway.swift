@@ -49,7 +49,8 @@ final class Gateway: Handler, @unchecked Sendable {
     var legacyScreen: LegacyPathFilter?
 
     init(
-        gate: Gate, releases: ReleaseKeyDirectory? = nil, signing: ResponseSigner, backend: Backend, identity: CallerIdentityFields,
+        gate: Gate, releases: ReleaseKeyDirectory? = nil, signing: ResponseSigner, backend: Backend,
+        identity: CallerIdentityFields,
         once: IdempotencyCoordinator, routes: RouteTable,
         decider: DecideEndpoint? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(),
         tally: LoopRequestCounter,

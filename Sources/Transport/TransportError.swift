@@ -50,8 +50,8 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         case body(String)
         /// The request's body can be sent only once, and was sent before.
         case bodyUsedUp
-        /// The server may have forgotten the request's idempotency key, and might execute another copy: none is
-        /// sent.
+        /// The server may have forgotten the request's idempotency key, and might execute another copy:
+        /// none is sent.
         case keyExpired
         /// The request cannot be sent as it is.
         case malformedRequest(String)

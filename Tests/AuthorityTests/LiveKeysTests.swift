@@ -102,8 +102,8 @@ import Testing
         #expect(try keys.release(for: id) != nil)
     }
 
-    /// A thread that serves requests must not read all apps and releases: it waits for another that does, once
-    /// for all requests that wait.
+    /// A thread that serves requests must not read all apps and releases: it waits for another that does,
+    /// once for all requests that wait.
     @Test func withAPoolNoLookupReadsTheStore() async throws {
         let folder = TemporaryFolder()
         let app = try #require(AppName("demo"))

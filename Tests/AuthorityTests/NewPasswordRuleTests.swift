@@ -83,10 +83,13 @@ import Testing
         for (name, order, isSeen) in orders {
             let path = try Self.reordered(2_000, by: order)
             defer { try? FileManager.default.removeItem(atPath: path) }
-            #expect(throws: OperationalError.self, "\(name)") { try BreachedPasswords(path, files: Self.files).check() }
+            #expect(throws: OperationalError.self, "\(name)") {
+                try BreachedPasswords(path, files: Self.files).check()
+            }
             guard isSeen else { continue }
             let refused = (0..<100).count { number in
-                (try? BreachedPasswords(path, files: Self.files).contains(Self.secret("unknown-\(number)"))) == nil
+                (try? BreachedPasswords(path, files: Self.files).contains(Self.secret("unknown-\(number)")))
+                    == nil
             }
             #expect(refused > 80, "\(name): \(refused)")
         }
@@ -117,7 +120,8 @@ import Testing
         #expect(try rule.rejection(of: Self.secret("ÄÖÜäöüß")) == .tooShort(minimum: 8))
         #expect(try rule.rejection(of: Self.secret("known-3")) == .tooShort(minimum: 8))
         policy.passwordMinimum = 1
-        #expect(try NewPasswordRule(policy, files: Self.files).rejection(of: Self.secret("known-3")) == .breached)
+        #expect(
+            try NewPasswordRule(policy, files: Self.files).rejection(of: Self.secret("known-3")) == .breached)
         #expect(try rule.rejection(of: Self.secret("correct horse")) == nil)
     }
 

@@ -1,5 +1,5 @@
-// Proves the bucket of a rate by a given clock: what is allowed at once and after a time, that a refusal counts
-// nothing at any party, and what a response says about it.
+// Proves the bucket of a rate by a given clock: what is allowed at once and after a time, that a refusal
+// counts nothing at any party, and what a response says about it.
 import CountersignGate
 import Testing
 
@@ -52,8 +52,8 @@ struct RateCounterTests {
         let refill = Double(flood.rate.refillMicroseconds) / Double(Self.second)
         let burst = flood.rate.burst
         #expect((0..<burst + 5).count { _ in isAllowed([flood], at: 100) } == burst)
-        // The other one asks eight times, each time when two requests have refilled; the flood asks forty times
-        // in each of these intervals, and first.
+        // The other one asks eight times, each time when two requests have refilled; the flood asks forty
+        // times in each of these intervals, and first.
         var served = 0
         for step in 1...40 * 8 {
             let time = 100 + Double(step) * refill / 20

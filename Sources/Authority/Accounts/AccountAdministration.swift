@@ -34,7 +34,9 @@ extension Deployment {
     }
 
     private func check(_ password: Secret, by policy: Policy) throws(OperationalError) {
-        guard let reason = try NewPasswordRule(policy, files: policyFiles).rejection(of: password) else { return }
+        guard let reason = try NewPasswordRule(policy, files: policyFiles).rejection(of: password) else {
+            return
+        }
         throw OperationalError(.failed, message: "the password: \(reason)")
     }
 

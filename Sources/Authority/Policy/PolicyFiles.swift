@@ -3,8 +3,8 @@ import CountersignGate
 import CountersignWire
 import Glibc
 
-/// Opens the files of the server that values of policies name. A policy can be changed by parties that may not
-/// read the server's files, so that a value must neither tell what is in a file nor hold its reader.
+/// Opens the files of the server that values of policies name. A policy can be changed by parties that may
+/// not read the server's files, so that a value must neither tell what is in a file nor hold its reader.
 package struct PolicyFiles: Sendable {
     /// Whether a policy may be given a value that names a file.
     package enum Naming: Sendable {

@@ -89,8 +89,9 @@ package struct WebhookDrops: Sendable, Equatable {
     }
 }
 
-/// How much of the outbox an endpoint and an account may use. Rows that are there are counted: the outbox must
-/// not fill the disk while an endpoint is away for days, and no endpoint or account takes the room of another.
+/// How much of the outbox an endpoint and an account may use. Rows that are there are counted: the outbox
+/// must not fill the disk while an endpoint is away for days, and no endpoint or account takes the room of
+/// another.
 package struct WebhookShares: Sendable, Equatable {
     /// Deliveries of all endpoints that wait, and as many again that were given up.
     static let deliveries: Int64 = 100_000

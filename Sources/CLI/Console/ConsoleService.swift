@@ -35,7 +35,7 @@ final class ConsoleService: AdminConsole {
 
     func answer(
         to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
-    ) async -> (response: ServerResponse, caller: String?, deed: AdminDeed) {
+    ) async -> (response: ServerResponse, caller: String?, effect: ConsoleEffect) {
         var caller: String?
         do throws(APIProblem) {
             let client = try client(of: exchange, configuration: configuration)
@@ -61,9 +61,12 @@ final class ConsoleService: AdminConsole {
             let request = try await read(exchange, from: client, atMost: ConsoleService.mostFormBytes)
             let served = try await serve(
                 request, for: session, configuration: configuration, figures: figures)
-            return (served.response, caller, served.deed)
+            return (served.response, caller, served.effect)
         } catch {
-            return (.page(ConsolePage(error).markupAlone, status: error.status, fields: error.fields), caller, .showed)
+            return (
+                .page(ConsolePage(error).markupAlone, status: error.status, fields: error.fields), caller,
+                .showed
+            )
         }
     }
 
@@ -248,9 +251,9 @@ final class ConsoleService: AdminConsole {
             host: CommandHost(configuration, actor: session.token.actor, opening: opening),
             environment: environment,
             answers: answers, now: SystemTime().now)
-        if request.segments == ["live"] { return Served(LiveFigures(visit).response, deed: .showed) }
+        if request.segments == ["live"] { return Served(LiveFigures(visit).response, effect: .showed) }
         if request.segments == ["sign-out"], case .submit = request.method {
-            return Served(await signOut(visit), deed: .changed)
+            return Served(await signOut(visit), effect: .changed)
         }
         let isSlow = request.segments == ["doctor"]
         let tokens = tokens
@@ -258,13 +261,13 @@ final class ConsoleService: AdminConsole {
             defer { visit.host.end() }
             // It may have been ended while the request waited.
             guard tokens.isCurrent(visit.session, configuration: configuration) else {
-                return .success(Served(.page(SignInPage.markup(for: nil), status: 401), deed: .showed))
+                return .success(Served(.page(SignInPage.markup(for: nil), status: 401), effect: .showed))
             }
             do throws(APIProblem) {
                 return .success(try ConsoleService.response(to: request, of: visit))
             } catch {
                 let page = ServerResponse.page(ConsolePage(error).markup(for: visit), status: error.status)
-                return .success(Served(page, deed: .showed))
+                return .success(Served(page, effect: .showed))
             }
         }
         return try outcome.get()
@@ -294,25 +297,25 @@ final class ConsoleService: AdminConsole {
     /// A response, and what was done for it.
     private struct Served: Sendable {
         let response: ServerResponse
-        let deed: AdminDeed
+        let effect: ConsoleEffect
 
-        init(_ response: ServerResponse, deed: AdminDeed) { (self.response, self.deed) = (response, deed) }
+        init(_ response: ServerResponse, effect: ConsoleEffect) { (self.response, self.effect) = (response, effect) }
     }
 
     private static func response(
         to request: ConsoleRequest, of visit: ConsoleVisit
     ) throws(APIProblem) -> Served {
-        let deed: AdminDeed = if case .read = request.method { .showed } else { .changed }
+        let effect: ConsoleEffect = if case .read = request.method { .showed } else { .changed }
         switch try ConsoleRoutes.answer(to: request, of: visit) {
-        case .page(let page): return Served(.page(page.markup(for: visit), status: page.status), deed: deed)
-        case .redirect(let path): return Served(.seeOther(path), deed: deed)
+        case .page(let page): return Served(.page(page.markup(for: visit), status: page.status), effect: effect)
+        case .redirect(let path): return Served(.seeOther(path), effect: effect)
         case .download(let name, let body):
             let response = ServerResponse(
                 status: 200, type: "application/json",
                 fields: ConsoleFields.unstored + [
                     ServerResponse.Field("Content-Disposition", value: "attachment; filename=\"\(name)\"")
                 ], body: body)
-            return Served(response, deed: .exported)
+            return Served(response, effect: .exported)
         }
     }
 

@@ -79,8 +79,8 @@ final class CallTransport: Transport {
         }
     }
 
-    /// Throws if an earlier copy was sent so long ago that the server may have forgotten its key. True for the
-    /// first copy of a keyed request.
+    /// Throws if an earlier copy was sent so long ago that the server may have forgotten its key. True for
+    /// the first copy of a keyed request.
     private func beginKeyed(_ draft: Draft) throws(TransportError) -> Bool {
         guard draft.fields.contains(where: { $0.isNamed("idempotency-key") }) else { return false }
         let clock = context.options.clock

@@ -2,8 +2,8 @@ import CountersignMemory
 import CountersignSchemes
 import CountersignTransport
 
-/// How long the server keeps idempotency keys, as far as the client knows. A copy that comes later may be executed
-/// once more, so the client sends none by itself. Source: docs/protocol.md, "Idempotent requests".
+/// How long the server keeps idempotency keys, as far as the client knows. A copy that comes later may be
+/// executed once more, so the client sends none by itself. Source: docs/protocol.md, "Idempotent requests".
 final class KeyLifetime: Sendable {
     private let told = Locked<Int?>(nil)
 
@@ -20,8 +20,8 @@ final class KeyLifetime: Sendable {
     }
 }
 
-/// When the first copy of a request was sent, by two clocks: one may stand still while the device sleeps, and the
-/// other can be set.
+/// When the first copy of a request was sent, by two clocks: one may stand still while the device sleeps,
+/// and the other can be set.
 struct SendingTime: Sendable {
     private let wall: Int64
     private let monotonic: UInt64

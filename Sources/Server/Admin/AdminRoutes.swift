@@ -17,11 +17,11 @@ package protocol AdminConsole: Sendable {
     /// for the log; nil if none was valid.
     func answer(
         to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
-    ) async -> (response: ServerResponse, caller: String?, deed: AdminDeed)
+    ) async -> (response: ServerResponse, caller: String?, effect: ConsoleEffect)
 }
 
 /// What the console has done for a caller, which decides whether the log has a line.
-package enum AdminDeed: Sendable {
+package enum ConsoleEffect: Sendable {
     /// It has shown something, or nothing.
     case showed
     /// It has handed out data to take away.
@@ -48,7 +48,10 @@ package struct AdminServices: Sendable {
         guard let milliseconds = commands.longestRun, milliseconds >= AdminServices.mostSeconds * 1_000 else {
             return nil
         }
-        return "a command of the API or the console has run for \(milliseconds / 1_000) s, and others wait for it"
+        return
+            """
+            a command of the API or the console has run for \(milliseconds / 1_000) s, and others wait for it
+            """
     }
 }
 
@@ -84,7 +87,7 @@ struct AdminRoutes: Handler {
             let answer = await services.console.answer(
                 to: exchange, in: running.current, figures: figures)
             // Pages are read all the time.
-            if answer.deed != .showed || answer.caller == nil || answer.response.status >= 400 {
+            if answer.effect != .showed || answer.caller == nil || answer.response.status >= 400 {
                 logCall(
                     on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
             }

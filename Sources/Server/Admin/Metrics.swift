@@ -183,7 +183,8 @@ struct Metrics: Sendable {
             help: "Deliveries that were dropped because the share of their endpoint was full.")
         for drops in webhooks.dropped {
             page.sample(
-                "countersign_webhook_dropped_total", labels: [("webhook", drops.endpoint)], value: drops.count)
+                "countersign_webhook_dropped_total", labels: [("webhook", drops.endpoint)], value: drops.count
+            )
         }
     }
 

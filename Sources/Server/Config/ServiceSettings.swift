@@ -175,6 +175,7 @@ extension Setting {
         number(
             "log-verified-lines", at: \.logSampling.verifiedLines, in: 0...10_000_000, unit: .count,
             effect: .onReload,
-            meaning: "lines of verified callers in that time; the rest is sampled and counted. 0: every line"),
+            meaning:
+                "lines of verified callers in that time; the rest is sampled and counted. 0: every line"),
     ]
 }

@@ -56,8 +56,8 @@ final class LoopTracer {
     /// Gives the request its place in a trace, once, if ``isActive``.
     ///
     /// A caller that has proved nothing does not decide that its trace is recorded: such callers could fill
-    /// the queue of spans. Those that have proved something do within a budget: a release key is in every copy
-    /// of the app.
+    /// the queue of spans. Those that have proved something do within a budget: a release key is in every
+    /// copy of the app.
     func begin(_ event: RequestEvent, request: borrowing Request, isProven: Bool) {
         guard isActive, event.trace == nil else { return }
         let context = rules.rule == .continue ? TraceContext(request) : nil
@@ -67,7 +67,8 @@ final class LoopTracer {
             server: SpanID(using: &generator), client: SpanID(using: &generator),
             isSampled: isDrawn
                 || isProven && context?.isSampled == true
-                    && budget.take(perSecond: rules.callers, at: RequestEvent.nanoseconds()))
+                    && budget.take(perSecond: rules.callers, at: RequestEvent.nanoseconds())
+        )
     }
 
     /// The trace that a log line or a refusal names; nil for a request without one.

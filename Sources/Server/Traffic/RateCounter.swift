@@ -103,9 +103,9 @@ final class RateCounter: Sendable {
 
     /// Microseconds that this part of the party has to wait for others; nil if it need not.
     ///
-    /// As long as all requests come from one part, it may use the whole rate. Once another has asked, a part may
-    /// have used less than what is left for all: so one part alone comes to a half, two to a third each, and one
-    /// that asks seldom finds something left however often the others ask.
+    /// As long as all requests come from one part, it may use the whole rate. Once another has asked, a
+    /// part may have used less than what is left for all: so one part alone comes to a half, two to a third
+    /// each, and one that asks seldom finds something left however often the others ask.
     private func waitForShare(of count: Count, in table: LimitTable, at now: Int64) -> Int64? {
         guard let share = count.share, isContested(count, by: share, at: now) else { return nil }
         let used = table.used(share.span, limit: RateCounter.shareLimit(of: count.rate), at: now)
@@ -133,8 +133,8 @@ final class RateCounter: Sendable {
         }
     }
 
-    /// What one part has used. Of a small rate it refills half as fast as the rate, so that a part that has just
-    /// used the only request is not the first to use the next one.
+    /// What one part has used. Of a small rate it refills half as fast as the rate, so that a part that has
+    /// just used the only request is not the first to use the next one.
     private static func shareLimit(of rate: RequestRate) -> RateLimit {
         RateLimit(
             burst: rate.burst, interval: rate.refillMicroseconds * (rate.burst < 4 ? 2 : 1))

@@ -5,8 +5,8 @@ import CountersignTransport
 import CountersignTrust
 import CountersignWire
 
-/// Delivers what waits in the outbox, each attempt on a thread of its own, because resolving a name and a slow
-/// endpoint block. An endpoint has room for two attempts of its own, so that none takes the threads of
+/// Delivers what waits in the outbox, each attempt on a thread of its own, because resolving a name and a
+/// slow endpoint block. An endpoint has room for two attempts of its own, so that none takes the threads of
 /// another.
 ///
 /// A delivery is deleted after a 2xx response only. A process that ends in between leaves it to the next
@@ -114,8 +114,10 @@ final class WebhookSender: Sendable {
             let known = former.first { $0.endpoint == drops.endpoint }?.count ?? 0
             guard drops.count > known else { continue }
             note(
-                "\(drops.endpoint): its share of the outbox is full; \(drops.count - known) events were dropped, "
-                    + "\(drops.count) in all")
+                """
+                \(drops.endpoint): its share of the outbox is full; \(drops.count - known) events were \
+                dropped, \(drops.count) in all
+                """)
         }
     }
 

@@ -75,8 +75,8 @@ extension SQLStore {
         }
     }
 
-    /// Deletes finished requests: of an account that has as many as it may, its own oldest; else the oldest of
-    /// the holder with the most that has some, or the oldest of all. Returns their number.
+    /// Deletes finished requests: of an account that has as many as it may, its own oldest; else the oldest
+    /// of the holder with the most that has some, or the oldest of all. Returns their number.
     private static func displace(
         by request: IdempotentRequest, after room: IdempotencyBounds.Room, within bounds: IdempotencyBounds,
         in database: Database

@@ -76,8 +76,8 @@ extension SQLStore {
     }
 }
 
-/// Events of an account beyond a number are withheld, and one event carries their count: whoever signs in
-/// again and again must not delay what endpoints are told of others.
+/// Events of an account beyond a number are withheld, and one event carries their count: frequent sign-ins of
+/// one user must not delay what endpoints are told of others.
 extension SQLStore {
     /// Counts the event to its account.
     static func isWithheld(

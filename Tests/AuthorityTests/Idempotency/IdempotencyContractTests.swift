@@ -11,7 +11,8 @@ import Testing
 /// An implementation of the port `IdempotencyStore`, as the contract opens it.
 struct IdempotencyImplementation: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// Opens the store of that folder, at first an empty one; the second part writes what waits and closes it.
+    /// Opens the store of that folder, at first an empty one; the second part writes what waits and closes
+    /// it.
     let open: @Sendable (_ folder: String) throws -> (any IdempotencyStore, close: () -> Void)
 
     static let all = [
@@ -204,7 +205,7 @@ extension RequestLogKeys {
     }
 
     @Test(
-        "where room is needed, the oldest finished requests of the holder with the most give way, and never one below the floor",
+        "where room is needed, the oldest finished requests of the holder with the most give way",
         arguments: cases)
     func displacement(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
         let place = Place(implementation, reopening: isReopened)

@@ -134,9 +134,9 @@ final class RequestLogIndex {
             for: request.scope, own: use(owners.scope), held: use(owners.holder), used: used)
     }
 
-    /// The finished requests that give way to `request`, for which `room` was found: of an account that has as
-    /// many as it may, its own oldest; else the oldest of the holder with the most that has some, or the oldest
-    /// of all. None if all are too young.
+    /// The finished requests that give way to `request`, for which `room` was found: of an account that has
+    /// as many as it may, its own oldest; else the oldest of the holder with the most that has some, or the
+    /// oldest of all. None if all are too young.
     func displaced(
         by request: IdempotentRequest, of owners: Owners, after room: IdempotencyBounds.Room,
         within bounds: IdempotencyBounds
@@ -205,7 +205,8 @@ final class RequestLogIndex {
     private static let mostReserved = 1 << 21
 
     /// Bytes of memory that each request takes, without those of its owners.
-    static let bytesOfRequest = MemoryLayout<Entry?>.stride + RequestNameTable.mostBytesOfNumber
+    static let bytesOfRequest =
+        MemoryLayout<Entry?>.stride + RequestNameTable.mostBytesOfNumber
         + ExpiryQueue.bytesOfNumber
 
     /// What the record at that place says.
