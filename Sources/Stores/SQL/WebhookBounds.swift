@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignWire
 
 /// What of the outbox is used, counted in the transaction that adds to it, and what was left out.
