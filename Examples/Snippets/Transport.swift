@@ -46,6 +46,7 @@ func sentence(_ cause: TransportError.Cause) -> String {
     case .trustReplaced: "The pins changed"
     case .body(let detail), .malformedRequest(let detail), .machine(let detail): detail
     case .bodyUsedUp: "The stream is used up"
+    case .keyExpired: "Look whether it was done before you try again"
     }
 }
 

@@ -128,13 +128,26 @@ extension Deployment {
         generation.advance()
     }
 
+    /// Checks a list of breached passwords, if this party may name a file at all.
+    private func checkList(at path: String) throws(OperationalError) {
+        guard policyFiles.naming == .allowed else {
+            throw OperationalError(
+                .usage,
+                message: """
+                    \(PolicyKey.breachedPasswords): it names a file of the server, and is not set over the \
+                    API or at the console; expected `countersign app policy` on the server's machine
+                    """)
+        }
+        try BreachedPasswords(path, files: policyFiles).check()
+    }
+
     private func changes(
         _ assignments: [String], of app: AppName
     ) throws(OperationalError) -> [(name: String, setting: StoredSetting?)] {
         var changes: [(name: String, setting: StoredSetting?)] = []
         for assignment in assignments {
             let (key, value) = try PolicyKey.change(assignment, at: clock.now)
-            if key.name == PolicyKey.breachedPasswords, let value { try BreachedPasswords(value).check() }
+            if key.name == PolicyKey.breachedPasswords, let value { try checkList(at: value) }
             let setting: StoredSetting? =
                 switch (value, key.visibility) {
                 case (nil, _): nil

@@ -21,6 +21,16 @@ package struct AppName: Sendable, Hashable, CustomStringConvertible {
         self = name
     }
 
+    /// For an app that is added. A name that begins with a hyphen is an option, or standard input, to a
+    /// command; one that begins with a dot is a folder to a shell or a browser.
+    package init(addedAs text: String) throws(OperationalError) {
+        try self.init(argument: text)
+        guard let first = text.utf8.first, ASCII.isLetter(first) || ASCII.isDigit(first) else {
+            throw OperationalError(
+                .usage, message: "app name `\(text)`: expected a letter or a digit at its beginning")
+        }
+    }
+
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true

@@ -7,6 +7,7 @@ import CountersignWire
 /// A data folder, its store and its master key, opened together and checked to belong together.
 package final class Deployment: Sendable {
     package let folder: DataFolder
+    package let policyFiles: PolicyFiles
     package let store: any Store
     package let generation: DeploymentGeneration
     package let masterKey: MasterKeyRing
@@ -31,7 +32,7 @@ package final class Deployment: Sendable {
     package init(
         folder: DataFolder, store: any Store, environment: [String: String], actor: AuditActor = .thisProcess,
         clock: any TimeSource = SystemTime(), rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
-        consenting consent: MigrationConsent = .expanding
+        consenting consent: MigrationConsent = .expanding, policyFiles: PolicyFiles? = nil
     ) throws(OperationalError) {
         let source = MasterKeySource(environment: environment, folder: folder)
         masterKeySource = source
@@ -66,6 +67,7 @@ package final class Deployment: Sendable {
         self.clock = clock
         self.rootSealer = rootSealer
         self.folder = folder
+        self.policyFiles = policyFiles ?? PolicyFiles(folder: folder.policyFiles)
         self.store = store
         try store.authenticate(by: rows)
         if !hasBegun, try !KeyFile.exists(folder.storeMark) {

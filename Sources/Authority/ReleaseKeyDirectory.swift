@@ -43,12 +43,41 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     private let edition = AtomicGeneration(0)
     /// Allows one reload at a time, so that a change costs one read of the store and not one per request.
     private let reloadLock = ReadWriteLock()
+    /// The pool on which ``loadIfChanged()`` loads; nil if each lookup loads what it needs.
+    private let pool: WorkPool?
+    /// The generation of `snapshot`.
+    private let loaded: AtomicGeneration
+    /// The generation that could not be loaded, and why; nil if the last load succeeded.
+    private let failure = Locked<(generation: UInt64, error: OperationalError)?>(nil)
 
-    /// `lease` is that of a node of several; nil for a deployment's only process, and for commands.
-    package init(_ deployment: Deployment, lease: NodeLease? = nil) throws(OperationalError) {
+    /// `lease` is that of a node of several; nil for a deployment's only process, and for commands. With
+    /// `pool`, no lookup reads the store: the code that begins a request awaits ``loadIfChanged()``, and its
+    /// lookups use what was loaded then, or later.
+    package init(
+        _ deployment: Deployment, lease: NodeLease? = nil, loadingOn pool: WorkPool? = nil
+    ) throws(OperationalError) {
         self.deployment = deployment
         self.lease = lease
+        self.pool = pool
         snapshot = try ReleaseKeyDirectory.load(deployment)
+        loaded = AtomicGeneration(snapshot.generation)
+    }
+
+    /// Whether a request that begins now must await ``loadIfChanged()``. Costs two loads of an integer.
+    package var hasChanged: Bool { pool != nil && loaded.value != deployment.generation.current }
+
+    /// Loads what the store has now on a thread of the pool, if it has changed. Requests that await it at the
+    /// same time cause one load. If the store cannot be read, lookups throw what it says. Refuses with
+    /// `unavailable` if too many requests wait.
+    package func loadIfChanged() async throws(Refusal) {
+        guard let pool, hasChanged else { return }
+        let failed = failure.with { $0?.generation }
+        try await pool.run {
+            // Another request may have tried meanwhile.
+            let current = self.deployment.generation.current
+            guard failed == current || self.failure.with({ $0?.generation }) != current else { return }
+            try? self.refreshIfChanged()
+        }
     }
 
     /// Nil while the lease has lapsed, so that the gate's key ring does not use a release that it has cached.
@@ -60,64 +89,50 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     /// Fails closed if the store cannot be read after a change: an old key may just have been retired.
     package func release(for id: KeyID) throws(OperationalError) -> AppRelease? {
         try lease?.requireFresh()
-        let generation = deployment.generation.current
-        let (isCurrent, key) = lock.read { (snapshot.generation == generation, snapshot.keys[id]) }
-        if isCurrent { return key }
-        try reload { $0.generation != self.deployment.generation.current }
-        return lock.read { snapshot.keys[id] }
+        return try current { $0.keys[id] }
     }
 
     /// The policy of an app's accounts and sessions; nil if there is no such app.
     package func policy(of app: AppName) throws(OperationalError) -> Policy? {
-        let generation = deployment.generation.current
-        let (isCurrent, policy) = lock.read { (snapshot.generation == generation, snapshot.policies[app]) }
-        if isCurrent { return policy }
-        try reload { $0.generation != self.deployment.generation.current }
-        return lock.read { snapshot.policies[app] }
+        try current { $0.policies[app] }
     }
 
     package func allowsSignedForms(at host: Span<UInt8>) throws(OperationalError) -> Bool {
-        let generation = deployment.generation.current
-        if lock.read({ snapshot.generation != generation }) {
-            try reload { $0.generation != self.deployment.generation.current }
-        }
-        return lock.read { snapshot.signedForms }.isAllowed(at: host)
+        try current { $0.signedForms }.isAllowed(at: host)
     }
 
     package func app(at host: Span<UInt8>) throws(OperationalError) -> HostedApp? {
         try lease?.requireFresh()
-        let generation = deployment.generation.current
-        if lock.read({ snapshot.generation != generation }) {
-            try reload { $0.generation != self.deployment.generation.current }
-        }
-        guard case .one(let app) = lock.read({ snapshot.hosted }).find(at: host) else { return nil }
+        guard case .one(let app) = try current({ $0.hosted }).find(at: host) else { return nil }
         return app
     }
 
     /// If the store cannot be read after a change, the earlier policies count: an explanation affects no
     /// decision.
-    package var explainsRefusals: Bool {
-        let generation = deployment.generation.current
-        let (isCurrent, explains) = lock.read {
-            (snapshot.generation == generation, snapshot.explainsRefusals)
-        }
-        if isCurrent { return explains }
-        try? reload { $0.generation != self.deployment.generation.current }
-        return lock.read { snapshot.explainsRefusals }
-    }
+    package var explainsRefusals: Bool { latest { $0.explainsRefusals } }
 
     /// If the store cannot be read after a change, the earlier rules count: a preflight request moves no
     /// data.
-    package var crossOriginRules: [CrossOriginRules] { currentSnapshot { $0.crossOriginRules } }
+    package var crossOriginRules: [CrossOriginRules] { latest { $0.crossOriginRules } }
 
-    package var hasCrossOriginRules: Bool { currentSnapshot { $0.hasCrossOriginRules } }
+    package var hasCrossOriginRules: Bool { latest { $0.hasCrossOriginRules } }
 
-    private func currentSnapshot<Result>(_ read: (Snapshot) -> Result) -> Result {
+    /// Reads the current snapshot, which is loaded first unless there is a pool for that.
+    private func current<Result>(_ read: (Snapshot) -> Result) throws(OperationalError) -> Result {
         let generation = deployment.generation.current
-        if lock.read({ snapshot.generation != generation }) {
-            try? reload { $0.generation != self.deployment.generation.current }
+        let (isCurrent, result) = lock.read { (snapshot.generation == generation, read(snapshot)) }
+        if isCurrent { return result }
+        if pool == nil {
+            try refreshIfChanged()
+        } else if let failure = failure.with({ $0 }), failure.generation == generation {
+            throw failure.error
         }
         return lock.read { read(snapshot) }
+    }
+
+    /// The same; reads the earlier snapshot if the store cannot be read.
+    private func latest<Result>(_ read: (Snapshot) -> Result) -> Result {
+        (try? current(read)) ?? lock.read { read(snapshot) }
     }
 
     /// An app with routes that only observe.
@@ -157,11 +172,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     package func text(
         for code: Refusal.Code, of app: String, release: KeyID?, in languages: () -> AcceptedLanguages
     ) -> RefusalText? {
-        let generation = deployment.generation.current
-        if lock.read({ snapshot.generation != generation }) {
-            try? reload { $0.generation != self.deployment.generation.current }
-        }
-        let texts = lock.read { snapshot.texts }
+        let texts = latest { $0.texts }
         return texts.isEmpty ? nil : texts.find(code, of: app, release: release, in: languages())
     }
 
@@ -212,9 +223,22 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     private func reload(where isStale: (Snapshot) -> Bool) throws(OperationalError) {
         try reloadLock.write { () throws(OperationalError) in
             guard lock.read({ isStale(snapshot) }) else { return }
-            let fresh = try ReleaseKeyDirectory.load(deployment)
+            let fresh = try load()
             lock.write { snapshot = fresh }
             edition.value &+= 1
+            loaded.value = fresh.generation
+        }
+    }
+
+    private func load() throws(OperationalError) -> Snapshot {
+        let generation = deployment.generation.current
+        do throws(OperationalError) {
+            let fresh = try ReleaseKeyDirectory.load(deployment)
+            failure.with { $0 = nil }
+            return fresh
+        } catch {
+            failure.with { $0 = (generation, error) }
+            throw error
         }
     }
 

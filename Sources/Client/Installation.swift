@@ -63,7 +63,7 @@ package struct Installation: Sendable {
         ]
         if let body {
             draft.setField("Content-Type", to: "application/json")
-            draft.body = Array(body.text.utf8)
+            draft.body = body.bytes
         }
         return draft
     }

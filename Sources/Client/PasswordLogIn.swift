@@ -80,7 +80,10 @@ struct PasswordGrant: Sendable {
             .object(
                 [
                     ("account", .string(account.description)),
-                    ("password", .string(password.withExposedBytes { $0.text })),
+                    (
+                        "password",
+                        .utf8(password.withExposedBytes { $0.withUnsafeBufferPointer { Array($0) } })
+                    ),
                     ("device", ["class": .string(kind.rawValue), "name": .string(name.description)]),
                 ] + work)
         }

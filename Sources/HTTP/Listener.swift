@@ -18,6 +18,7 @@ package final class Listener: @unchecked Sendable {
         /// Whether trusted proxies begin their connections with a PROXY header.
         package var proxyProtocol = ProxyProtocol.off
         package var servingPath = ServingPath.immediate
+        package var newcomers = NewcomerRule.refusedAtLimits
 
         package init(limits: Limits, deadlines: Deadlines, tls: TLSContext?, rules: HeadRules = HeadRules()) {
             self.limits = limits
@@ -25,6 +26,16 @@ package final class Listener: @unchecked Sendable {
             self.tls = tls
             self.rules = rules
         }
+    }
+
+    /// What becomes of a connection that exceeds a limit on connections.
+    package enum NewcomerRule: Sendable {
+        /// It is closed where an address has all its connections, and where too many are open beyond the
+        /// limit.
+        case refusedAtLimits
+        /// It takes the place of one that has proved nothing, first of its own address, else of an idle
+        /// one. For the administrators, most of which come from one address.
+        case takingPlaces
     }
 
     let loop: EventLoop
@@ -153,9 +164,37 @@ package final class Listener: @unchecked Sendable {
             makeRoomForNewcomer()
             open(client, from: address, usage: usage).isOverLimit = registry.current > limits.connections
         case .farOver:
-            usage.end()
-            close(client)
+            guard settings.newcomers == .takingPlaces, takePlace(),
+                registry.add(limit: limits.connections) != .farOver
+            else {
+                usage.end()
+                close(client)
+                return
+            }
+            open(client, from: address, usage: usage).isOverLimit = true
         }
+    }
+
+    /// Closes a connection that has proved nothing, however new, or else an idle one that has; false if every
+    /// connection is in use.
+    private func takePlace() -> Bool {
+        if evictUnproven(isCrowded: true) {
+            registry.remove()
+            return true
+        }
+        guard let idle = roster.idle(.release, since: loop.seconds) else { return false }
+        evict(idle)
+        registry.remove()
+        return true
+    }
+
+    /// The same among the connections of one address that have proved nothing. The one that has been there
+    /// for longest is closed: one that sends its request at once is served also during a flood.
+    private func takePlace(of client: NetworkAddress) -> Bool {
+        guard let oldest = roster.unproven.first(of: client) else { return false }
+        evict(oldest)
+        registry.remove()
+        return true
     }
 
     @discardableResult
@@ -183,13 +222,25 @@ package final class Listener: @unchecked Sendable {
     func usage(of client: NetworkAddress) -> ConnectionBudget? {
         let record = registry.addresses.acquire(client, now: loop.seconds)
         let isExempt = settings.isTrustedProxy(client)
-        guard isExempt || record.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections)
-        else {
+        guard isExempt || reserve(for: client, countedBy: record.usage) else {
             registry.counters.add(.refusedByAddress)
             registry.addresses.release(record)
             return nil
         }
         return ConnectionBudget(registry: registry, limits: limits, peer: record, isExempt: isExempt)
+    }
+
+    private func reserve(for client: NetworkAddress, countedBy usage: CallerUsage) -> Bool {
+        let limit = limits.effectiveAddressConnections
+        if usage.reserve(1, of: .connections, limit: limit) { return true }
+        guard settings.newcomers == .takingPlaces else { return false }
+        guard takePlace(of: client) else {
+            return usage.reserve(
+                1, of: .connections, limit: limit + ConnectionRegistry.reserve(for: limit))
+        }
+        // The connection that gave way counts until it has ended, within this turn of the loop.
+        usage.count(1, of: .connections)
+        return true
     }
 
     /// When a connection that is opened now may begin its last request. A multiplicative hash of the

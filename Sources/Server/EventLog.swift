@@ -29,7 +29,7 @@ final class EventLog: Sendable {
     }
 
     private init(_ sink: Sink, sampling: RefusalSampler.Settings) throws(OperationalError) {
-        let queue = Monitor(EventLogQueue(sampler: RefusalSampler(sampling)))
+        let queue = Monitor(EventLogQueue(sampling))
         self.queue = queue
         thread = try WorkerThreads(purpose: "to write the log on") {
             var writer = EventLogWriter(queue, sink: sink)
@@ -62,10 +62,18 @@ final class EventLog: Sendable {
         }
     }
 
+    /// The same for an event whose caller has proved something: each has its line up to a number in a window.
+    func admits(verified subject: RefusalSampler.Subject, now: Int64) -> Bool {
+        queue.with { queue in
+            if queue.verified.isOver(now: now) { writeSummary(to: &queue) }
+            return queue.verified.admit(subject, now: now)
+        }
+    }
+
     /// Reports what a window that is over left out, without waiting for the next refusal.
     func closeSample(now: Int64) {
         queue.with { queue in
-            if queue.sampler.isOver(now: now) { writeSummary(to: &queue) }
+            if queue.sampler.isOver(now: now) || queue.verified.isOver(now: now) { writeSummary(to: &queue) }
         }
     }
 
@@ -103,6 +111,7 @@ final class EventLog: Sendable {
             if sampling != queue.sampler.settings {
                 _ = queue.appendSummary()
                 queue.sampler = RefusalSampler(sampling)
+                queue.verified = VerifiedSampler(sampling)
             }
             queue.nextSink = sink
         }
@@ -124,13 +133,17 @@ final class EventLog: Sendable {
 private struct EventLogQueue {
     fileprivate(set) var pending: [UInt8] = []
     var sampler: RefusalSampler
+    var verified: VerifiedSampler
     private var sampleClock = LogClock()
     var dropped = 0
     var isUrgent = false
     var isStopping = false
     var nextSink: EventLog.Sink?
 
-    init(sampler: RefusalSampler) { self.sampler = sampler }
+    init(_ settings: RefusalSampler.Settings) {
+        sampler = RefusalSampler(settings)
+        verified = VerifiedSampler(settings)
+    }
 
     mutating func append(_ line: [UInt8]) {
         pending.append(contentsOf: line)
@@ -140,17 +153,23 @@ private struct EventLogQueue {
     /// Appends a line for each cause and address, and one for all that had no place in the table. False if
     /// there is none.
     mutating func appendSummary() -> Bool {
-        let summary = sampler.close()
+        let isWritten = append(sampler.close(), ofVerified: false)
+        return append(verified.close(), ofVerified: true) || isWritten
+    }
+
+    private mutating func append(_ summary: RefusalSampler.Summary, ofVerified isVerified: Bool) -> Bool {
         guard !summary.isEmpty else { return false }
         let time = sampleClock.text()
         for (subject, count) in summary.subjects {
             append(sampled: subject.cause, count: count, time: time) {
                 $0.add("address", value: subject.address.text)
+                if isVerified { $0.add("verified", value: "yes") }
             }
         }
         for (cause, count) in summary.others {
             append(sampled: cause, count: count, time: time) {
                 $0.add("other_addresses", value: summary.otherAddresses)
+                if isVerified { $0.add("verified", value: "yes") }
             }
         }
         return true

@@ -8,7 +8,8 @@ import CountersignWire
 /// task.
 extension Gateway {
     func handleAtOnce(_ exchange: any Exchange) -> ImmediateOutcome {
-        guard decider == nil, case .upstream(let pool) = backend else { return .declined }
+        guard decider == nil, case .upstream(let pool) = backend, releases?.hasChanged != true
+        else { return .declined }
         // A constant, because each step would copy a variable.
         let head = exchange.request
         guard case .elsewhere = routes.find(head), isOfNoLegacyRoute(head),
@@ -90,6 +91,7 @@ extension Gateway {
             }
             try Gateway.checkForwardable(request, from: caller)
             if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
+                event.trafficFields.append(idempotency.retention)
                 return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, event: event)
             }
             let forwarding = try forwarding(

@@ -21,6 +21,8 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     let gate: Gate
+    /// Nil if lookups of releases read the store themselves.
+    let releases: ReleaseKeyDirectory?
     private let signing: ResponseSigner
     let backend: Backend
     let routes: RouteTable
@@ -47,7 +49,8 @@ final class Gateway: Handler, @unchecked Sendable {
     var legacyScreen: LegacyPathFilter?
 
     init(
-        gate: Gate, signing: ResponseSigner, backend: Backend, identity: CallerIdentityFields,
+        gate: Gate, releases: ReleaseKeyDirectory? = nil, signing: ResponseSigner, backend: Backend,
+        identity: CallerIdentityFields,
         once: IdempotencyCoordinator, routes: RouteTable,
         decider: DecideEndpoint? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(),
         tally: LoopRequestCounter,
@@ -56,6 +59,7 @@ final class Gateway: Handler, @unchecked Sendable {
         seed: UInt64
     ) {
         self.gate = gate
+        self.releases = releases
         self.signing = signing
         self.backend = backend
         self.identity = identity
@@ -101,6 +105,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let judgement = beginJudgement(of: request, on: exchange)
         let event = RequestEvent(id: EventID(&events), began: exchange.loop.jobBegan)
         do {
+            try await releases?.loadIfChanged()
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(
                     with: decider, exchange: exchange, request: request, judgement: judgement, event: event)
@@ -376,6 +381,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let caller: Caller
         if request.bodyState == .awaited {
             try await readBody(of: exchange, atMost: limits.heldBodyBytes, into: &request)
+            try await releases?.loadIfChanged()
             caller = try await gate.judge(
                 request, recordingIn: judgement, from: { network(of: exchange) }, for: destination,
                 as: effect)
@@ -452,6 +458,7 @@ final class Gateway: Handler, @unchecked Sendable {
         event: RequestEvent
     ) async throws(Refusal) {
         if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
+            event.trafficFields.append(idempotency.retention)
             return try await forwardOnce(
                 keyed, exchange: exchange, request: request, from: caller, judgement: judgement, event: event)
         }
@@ -484,8 +491,9 @@ final class Gateway: Handler, @unchecked Sendable {
             guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }
             let answer = EchoBackend.answer(request, forwarding: forwarding)
             observer?.didAnswer(answer)
-            await exchange.respond(
-                signed(answer.addingUpdateNotice(for: caller), to: exchange, judgement: judgement))
+            var response = answer.addingUpdateNotice(for: caller)
+            response.fields += event.trafficFields
+            await exchange.respond(signed(response, to: exchange, judgement: judgement))
         case .upstream(let pool):
             if request.isBodyWhole { return try await exchange.forward(forwarding, to: pool) }
             // Also applies where the route observes: the head has gone on with an identity, which must not
@@ -507,9 +515,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 over: exchange,
                 event: event.id, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
-        if let rules = caller.release.traffic {
-            Gateway.add(event.trafficFields, to: &forwarding, by: rules)
-        }
+        Gateway.add(event.trafficFields, to: &forwarding, by: caller.release.traffic)
         forwarding.caller = caller.session.map { .account($0.account.number) }
         if tracer.isActive { tracer.forward(request, of: event, isProven: true, as: &forwarding) }
         return forwarding
@@ -675,7 +681,8 @@ final class Gateway: Handler, @unchecked Sendable {
 
     private func record(_ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement) {
         guard let log else { return }
-        guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else {
+        let (subject, now) = (event.subject(of: exchange), exchange.loop.seconds)
+        guard event.isProven ? log.admits(verified: subject, now: now) : log.admits(subject, now: now) else {
             return
         }
         line = event.line(

@@ -18,6 +18,9 @@ struct RefusalSampler {
         /// Lines for all causes and addresses together in one window. Beyond it each pair has its first two
         /// lines only.
         var mostLines = 2000
+        /// Lines of callers that have proved something in one window. Beyond it each pair of cause and
+        /// address has two more. 0: every event is written.
+        var verifiedLines = 50_000
         /// Pairs of cause and address that are counted separately in one window.
         var mostSubjects = 1024
         /// The same for one IPv6 network of 56 or 48 bits, all of whose addresses one party may own.
@@ -64,7 +67,7 @@ struct RefusalSampler {
         var leftOut = 0
     }
 
-    private static let sureLines = 2
+    fileprivate static let sureLines = 2
 
     let settings: Settings
     private var windowEnd = Int64.min
@@ -138,6 +141,34 @@ struct RefusalSampler {
         (lines, windowEnd) = (0, Int64.min)
         return summary
     }
+}
+
+/// The same for callers that have proved something. A release key is in every copy of the app, and a caller
+/// that has it could fill the disk with lines. Up to the bound an event costs one addition.
+struct VerifiedSampler {
+    private let window: Int64
+    private let most: Int
+    private var windowEnd = Int64.min
+    private var lines = 0
+    private var sampler: RefusalSampler
+
+    init(_ settings: RefusalSampler.Settings) {
+        (window, most) = (Int64(settings.window), settings.verifiedLines)
+        var rest = settings
+        rest.burst = RefusalSampler.sureLines
+        sampler = RefusalSampler(rest)
+    }
+
+    mutating func admit(_ subject: RefusalSampler.Subject, now: Int64) -> Bool {
+        guard most > 0 else { return true }
+        if windowEnd <= now { (windowEnd, lines) = (now + window, 0) }
+        lines += 1
+        return lines <= most || sampler.admit(subject, now: now)
+    }
+
+    func isOver(now: Int64) -> Bool { sampler.isOver(now: now) }
+
+    mutating func close() -> RefusalSampler.Summary { sampler.close() }
 }
 
 /// An estimate of the number of different addresses, in 1 KiB: each address sets one bit of 8,192 by its

@@ -18,7 +18,7 @@ class RequestEvent: @unchecked Sendable {
     private(set) var nanoseconds: UInt64 = 0
     /// The request's place in a trace of the gateway's; nil as long as it has none.
     var trace: RequestTrace?
-    /// Fields of the response about rates, and for web pages.
+    /// Fields of the response about rates and keys, and for web pages.
     var trafficFields: [ServerResponse.Field] = []
     /// How the request was counted; nil if it is not.
     var counted: CountedRequest?
@@ -97,12 +97,15 @@ class RequestEvent: @unchecked Sendable {
         }
         if !request.method.isEmpty {
             line.add("method", value: request.head.span.extracting(request.method.range))
-            let path = request.head.span.extracting(request.path.range)
-            if let redacted = BearerTokenScanner.redacted(path) {
-                line.add("path", value: redacted.span)
+            let whole = request.head.span.extracting(request.path.range)
+            // Before the path is cut: a part of a token is not recognized.
+            if let redacted = BearerTokenScanner.redacted(whole) {
+                let count = min(redacted.count, RequestEvent.longestPath)
+                line.add("path", value: redacted.span.extracting(0..<count))
             } else {
-                line.add("path", value: path)
+                line.add("path", value: whole.extracting(0..<min(whole.count, RequestEvent.longestPath)))
             }
+            if whole.count > RequestEvent.longestPath { line.add("path_bytes", value: whole.count) }
         }
         line.add("status", value: exchange.answeredStatus ?? 0)
         line.add("code", value: cause(on: exchange).name)
@@ -201,6 +204,9 @@ class RequestEvent: @unchecked Sendable {
     func subject(of exchange: any Exchange) -> RefusalSampler.Subject {
         RefusalSampler.Subject(cause: cause(on: exchange), address: exchange.source.address)
     }
+
+    /// Bytes of a path that are logged.
+    private static let longestPath = 512
 
     /// Longer values of `X-Request-Id` are not logged.
     private static let longestRequestID = 128

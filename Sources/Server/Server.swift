@@ -3,6 +3,7 @@ import CountersignGate
 import CountersignHTTP
 import CountersignReplay
 import CountersignSQL
+import CountersignThreads
 import CountersignWire
 import Glibc
 
@@ -17,6 +18,8 @@ public enum Server {
 
     /// Milliseconds between two looks at the store for changes that the generation did not announce.
     private static let reconcileMilliseconds = 2_000
+    /// Requests that may wait for a changed policy to be loaded: more than there are connections.
+    private static let releaseLoads = WorkPool.Bounds(workers: 1, queue: 100_000, patience: 10_000)
 
     /// Serves until told to stop; returns once drained. Call from the main thread, which handles the signals.
     /// A reload reads `sources` again.
@@ -77,7 +80,8 @@ public enum Server {
         let rowWatch = RowWatch(deployment, store: rowStore, log: log)
         try rowWatch.verifyBeforeStart()
         let lease = configuration.store.isShared ? NodeLease() : nil
-        let keys = try ReleaseKeyDirectory(deployment, lease: lease)
+        let keys = try ReleaseKeyDirectory(
+            deployment, lease: lease, loadingOn: WorkPool(Server.releaseLoads, for: .storeReads))
         let readiness = Readiness()
         let storeReadiness = StoreReadiness(readiness)
         let writer = try GroupWriter(
@@ -131,7 +135,8 @@ public enum Server {
             note: { log?.note(subject: "keyed requests", message: $0) })
         let once = IdempotencyCoordinator(
             deployment, store: composition.keyedRequests(requests.store), writer: writer,
-            settings: configuration.idempotency, handOver: handOver)
+            settings: configuration.idempotency, handOver: handOver,
+            latestTime: { clock.trustedTime?.seconds })
         let meter = RequestMeter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
@@ -148,7 +153,8 @@ public enum Server {
         let routes = RouteTable(
             prefix: configuration.prefix,
             routes: Route.open(assertionKeys) + [
-                .time(signedBy: signing, by: clock), .pins(PinManifestCache(deployment)),
+                .time(signedBy: signing, by: clock, stating: configuration.idempotency.retention),
+                .pins(PinManifestCache(deployment)),
                 .document(below: configuration.prefix),
             ]
                 + sessions.routes + UploadRoutes(sessions.life, running: running).routes
@@ -166,7 +172,7 @@ public enum Server {
             assertionKeys: assertionKeys, once: once, keys: keys,
             guesses: accounts.services.guesses.accounts,
             routes: routes, readiness: readiness, membership: membership, drills: drills,
-            webhooks: webhooks,
+            webhooks: webhooks, releases: keys,
             sockets: ListeningSockets(inheritance, passed: passed), services: services,
             composition: composition, clock: clock
         ) { authorities in

@@ -50,7 +50,7 @@ final class Service: @unchecked Sendable {
         keys: ReleaseKeyDirectory, guesses: AccountGuesses,
         routes: RouteTable,
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
-        webhooks: WebhookSender,
+        webhooks: WebhookSender, releases: ReleaseKeyDirectory,
         sockets: ListeningSockets, services: AdminServices?, composition: any ServerComposition,
         clock: TrustedClock,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
@@ -67,6 +67,7 @@ final class Service: @unchecked Sendable {
         self.assertionKeys = assertionKeys
         self.sockets = sockets
         let rates = RateCounter()
+        let traceBudget = TraceBudget()
         let kept = configuration.refusalBytes
         refusalStore =
             services == nil || kept == 0 ? nil : try RefusalStore(in: configuration.data, bytes: kept)
@@ -99,7 +100,7 @@ final class Service: @unchecked Sendable {
                 loops.append(Metrics.Loop(lag: loop.lag, pool: pool?.usage))
                 let gate = try makeGate(authorities)
                 let gateway = Gateway(
-                    gate: gate, signing: signing,
+                    gate: gate, releases: releases, signing: signing,
                     backend: pool.map { .upstream($0) } ?? .echo,
                     identity: CallerIdentityFields(
                         assertionKeys, configuration: configuration, authorities: authorities,
@@ -109,7 +110,8 @@ final class Service: @unchecked Sendable {
                     proxies: TrustedProxies(configuration.trustedProxies), tally: LoopRequestCounter(meter),
                     log: log, refusals: services.map { _ in RefusalRecorder(recentRefusals, gate: gate) },
                     tracer: LoopTracer(
-                        TraceRules(configuration.tracing), exportingTo: exporter, seed: Service.seed()),
+                        TraceRules(configuration.tracing), exportingTo: exporter, budget: traceBudget,
+                        seed: Service.seed()),
                     traffic: TrafficControl(configuration.traffic, counter: rates),
                     clock: clock, seed: Service.seed())
                 let listener = Listener(
@@ -125,6 +127,7 @@ final class Service: @unchecked Sendable {
                     certificate: certificate, replay: replay, rows: rows, nodes: membership,
                     drills: drills, spans: exporter, webhooks: webhooks, keys: keys, guesses: guesses,
                     refusals: refusalStore, clock: clock, began: clock.now)
+                if let services { readiness.watchWarning(.administration) { services.hang } }
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
                     drills: drills, services: services,
@@ -352,10 +355,12 @@ final class Service: @unchecked Sendable {
     private static func adminSettings(_ configuration: Configuration, tls: TLSContext?) -> Listener.Settings {
         var limits = Limits()
         limits.connections = Service.adminConnections
-        limits.addressConnections = Service.adminConnections
-        return Listener.Settings(
+        limits.addressConnections = Service.adminConnections / 2
+        var settings = Listener.Settings(
             limits: limits, deadlines: configuration.deadlines, tls: configuration.adminTLS == .on ? tls : nil
         )
+        settings.newcomers = .takingPlaces
+        return settings
     }
 
     /// Sets the process not ready until the backend was reached once.

@@ -97,6 +97,45 @@ package final class WorkPool: Sendable {
         }
     }
 
+    /// The same; nil if it has not ended `milliseconds` after the call. Work that has not begun by then is
+    /// never begun. Work that has begun goes on, and its result is dropped: a thread cannot be stopped.
+    package func run<Result: Sendable>(
+        within milliseconds: Int, _ work: @escaping @Sendable () -> Result
+    ) async throws(Refusal) -> Result? {
+        let end: Deadline<Result> = await withUnsafeContinuation { continuation in
+            let waiting = Locked<UnsafeContinuation<Deadline<Result>, Never>?>(continuation)
+            let running = Task {
+                let end: Deadline<Result>
+                do throws(Refusal) {
+                    end = .ended(try await run(work))
+                } catch {
+                    end = .refused(error)
+                }
+                waiting.with { $0.take() }?.resume(returning: end)
+            }
+            Task {
+                try? await Task.sleep(nanoseconds: UInt64(milliseconds) * 1_000_000)
+                guard let late = waiting.with({ $0.take() }) else { return }
+                running.cancel()
+                late.resume(returning: .passed)
+            }
+        }
+        switch end {
+        case .ended(let result): return result
+        case .refused(let refusal): throw refusal
+        case .passed: return nil
+        }
+    }
+
+    private enum Deadline<Result: Sendable>: Sendable {
+        case ended(Result)
+        case refused(Refusal)
+        case passed
+    }
+
+    /// For how many milliseconds the longest of the pieces of work that run has run; nil if none runs.
+    package var longestRun: Int? { queue.longestRun }
+
     /// Callers whose work has not begun, for the metrics.
     package var waiting: Int { queue.waiting }
 
@@ -148,6 +187,13 @@ private final class WorkQueue: Sendable {
 
     var waiting: Int { jobs.load.waiting }
 
+    /// When each piece of work that runs began, in nanoseconds of the clock.
+    private let running = Locked<[UInt64]>([])
+
+    var longestRun: Int? {
+        running.with { $0.min() }.map { Int((clock.nanoseconds &- $0) / 1_000_000) }
+    }
+
     /// Queues the job, or refuses it before returning.
     func add(_ job: WorkJob, ticket: JobTicket) {
         var job = job
@@ -179,7 +225,11 @@ private final class WorkQueue: Sendable {
                         retryAfter: retryAfter(jobs.load)))
                 continue
             }
+            running.with { $0.append(began) }
             let handOver = job.perform()
+            running.with { running in
+                if let place = running.firstIndex(of: began) { running.remove(at: place) }
+            }
             let duration = clock.nanoseconds &- began
             averageDuration.with { $0 = ($0 / 8) * 7 + duration / 8 }
             jobs.didFinish()

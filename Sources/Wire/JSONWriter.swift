@@ -10,6 +10,8 @@ package indirect enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral
     /// `null` where it is not finite: JSON has no word for it.
     case decimal(Double)
     case string(String)
+    /// A text as its UTF-8 bytes. For secrets: a `String` cannot be wiped.
+    case utf8([UInt8])
     case array([JSONValue])
     case object([(name: String, value: JSONValue)])
 
@@ -61,6 +63,7 @@ extension JSONValue {
         case .integer(let number): bytes.append(contentsOf: String(number).utf8)
         case .decimal(let number): bytes.append(contentsOf: (number.isFinite ? String(number) : "null").utf8)
         case .string(let text): JSONValue.append(text, to: &bytes)
+        case .utf8(let text): JSONValue.append(utf8: text, to: &bytes)
         case .array(let elements):
             list(elements, open: "[", close: "]", into: &bytes, indent: indent) { element, bytes, indent in
                 element.write(into: &bytes, indent: indent)
@@ -118,6 +121,21 @@ extension JSONValue {
             default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }
         }
+    }
+
+    /// The same for bytes that are UTF-8.
+    private static func append(utf8 text: [UInt8], to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(contentsOf: [UInt8(ascii: "\\"), byte])
+            case 0..<0x20, 0x7F:
+                bytes.append(contentsOf: "\\u00".utf8)
+                bytes.append(contentsOf: [byte >> 4, byte & 15].map { Hex.digit($0) })
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
     }
 
     /// Whether a string contains these bytes as they are; eight at a time.

@@ -30,5 +30,9 @@ extension FailingStore {
         try base.forgetDeadDeliveries(before: time)
     }
     func deliveryCounts() throws(OperationalError) -> WebhookCounts { try base.deliveryCounts() }
+    func droppedDeliveries() throws(OperationalError) -> [WebhookDrops] { try base.droppedDeliveries() }
+    func announceWithheld(at now: TrustedTime) throws(OperationalError) {
+        try base.announceWithheld(at: now)
+    }
     func announceStages(at now: TrustedTime) throws(OperationalError) { try base.announceStages(at: now) }
 }

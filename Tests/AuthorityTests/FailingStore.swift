@@ -3,6 +3,7 @@ import CountersignGate
 import CountersignSQL
 import CountersignSchemes
 import CountersignWire
+import Glibc
 import Synchronization
 
 /// A store that can be made to fail.
@@ -15,6 +16,9 @@ final class FailingStore: Store {
 
     /// The look-ups of accounts by name, in order: whether each found one.
     let nameLookups = Mutex<[Bool]>([])
+
+    /// The threads that read all apps and releases, in order.
+    let snapshots = Mutex<[UInt]>([])
 
     init(_ store: any Store) { self.store = store }
 
@@ -55,7 +59,10 @@ final class FailingStore: Store {
     }
     func countRows() throws(OperationalError) -> Int64 { try base.countRows() }
     func changeMark() throws(OperationalError) -> Int64 { try base.changeMark() }
-    func snapshot() throws(OperationalError) -> StoreSnapshot { try base.snapshot() }
+    func snapshot() throws(OperationalError) -> StoreSnapshot {
+        snapshots.withLock { $0.append(UInt(pthread_self())) }
+        return try base.snapshot()
+    }
     func revision() throws(OperationalError) -> Int64 { try base.revision() }
     func apps() throws(OperationalError) -> [App] { try base.apps() }
     func app(_ name: AppName) throws(OperationalError) -> App? { try base.app(name) }

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSQL
 import CountersignSchemes
+import CountersignThreads
 import CountersignWire
 import Foundation
 import Synchronization
@@ -98,6 +99,43 @@ import Testing
         #expect(throws: OperationalError.self) { try keys.release(for: id) }
         #expect(throws: OperationalError.self) { try keys.release(for: id) }
         store.fails = false
+        #expect(try keys.release(for: id) != nil)
+    }
+
+    /// A thread that serves requests must not read all apps and releases: it waits for another that does,
+    /// once for all requests that wait.
+    @Test func withAPoolNoLookupReadsTheStore() async throws {
+        let folder = TemporaryFolder()
+        let app = try #require(AppName("demo"))
+        let store = FailingStore(StorePlace.sqlite(path: "\(folder.data)/countersign.db").open())
+        let serving = try deployment(folder.data, store: store)
+        _ = try serving.addApp(app, settings: [], at: 5)
+        let pool = try WorkPool(WorkPool.Bounds(workers: 1, queue: 100, patience: 60_000), for: .storeReads)
+        defer { pool.stop() }
+        let keys = try ReleaseKeyDirectory(serving, loadingOn: pool)
+        let id = try #require(KeyID("r_1"))
+        #expect(store.snapshots.withLock { $0.count } == 1 && !keys.hasChanged)
+        _ = try serving.addRelease(draft(app, id: "r_1"), at: 6)
+        #expect(keys.hasChanged)
+        #expect(try keys.release(for: id) == nil)
+        #expect(try keys.policy(of: app) != nil && !keys.explainsRefusals)
+        #expect(store.snapshots.withLock { $0.count } == 1, "the lookups read nothing")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<20 { group.addTask { try await keys.loadIfChanged() } }
+            try await group.waitForAll()
+        }
+        #expect(try keys.release(for: id) != nil && !keys.hasChanged)
+        let readers = store.snapshots.withLock { $0 }
+        let thread = try await pool.run { UInt(pthread_self()) }
+        #expect(readers.count == 2 && readers.last == thread)
+        // Fails closed while the store cannot be read, and tries again with the next request.
+        store.fails = true
+        serving.generation.advance()
+        try await keys.loadIfChanged()
+        #expect(throws: OperationalError.self) { try keys.release(for: id) }
+        #expect(keys.hasChanged && !keys.explainsRefusals)
+        store.fails = false
+        try await keys.loadIfChanged()
         #expect(try keys.release(for: id) != nil)
     }
 

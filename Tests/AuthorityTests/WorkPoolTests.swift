@@ -94,6 +94,27 @@ import Waiting
         pool.stop()
     }
 
+    @Test("nobody waits for work that does not end, and the pool tells for how long it has run")
+    func hangs() async throws {
+        let clock = SettableClock()
+        let pool = try WorkPool(
+            WorkPool.Bounds(workers: 1, queue: 10, patience: 60_000), clock: clock)
+        #expect(pool.longestRun == nil)
+        let gate = Latch()
+        #expect(try await pool.run(within: 60_000) { 7 } == 7)
+        // The caller's time passes; the work holds the thread.
+        #expect(try await pool.run(within: 1) { gate.wait() } == nil)
+        await gate.waited()
+        clock.advance(milliseconds: 31_000)
+        #expect(pool.longestRun == 31_000)
+        #expect(try await pool.run(within: 1) { _ = Issue.record("done for nobody") } == nil)
+        #expect(pool.waiting == 0, "it left the queue")
+        gate.open()
+        #expect(try await pool.run(within: 60_000) { 8 } == 8)
+        #expect(pool.longestRun == nil)
+        pool.stop()
+    }
+
     @Test("stopping refuses who waits, finishes what has begun, and takes nothing more")
     func stops() async throws {
         let pool = try WorkPool(WorkPool.Bounds(workers: 1, queue: 10, patience: 60_000))

@@ -157,3 +157,20 @@ def test_clients_behind_a_trusted_proxy_are_told_apart_and_networks_of_ipv6_are_
         network = sum(count for client, count in written.items() if client.startswith("2001:db8::"))
         assert 20 <= network <= 59
         assert network + left_out(gateway)["2001:db8::/64", "unsigned"] == 60
+
+
+def test_a_verified_flood_writes_a_bounded_log(tmp_path, admin_port):
+    """The release key is in every copy of the app. A path is cut, and beyond a number of lines the rest is counted."""
+    with Gateway(tmp_path, "--tls", "off", "--admin", f"127.0.0.1:{admin_port}", "--log-verified-lines", 10, "--log-sample-seconds",
+                 3600) as gateway:
+        gateway.add_app("demo", require="signed")
+        gateway.key = gateway.add_release()
+        target = "/" + "a" * 7_000
+        for _ in range(40):
+            assert gateway.send(gateway.key.request("GET", target)).status == 200
+        assert gateway.stop() == 0
+        events = gateway.events()
+        written = [event for event in events if event.get("path", "").startswith("/aaa")]
+        assert len(written) == 12 and {(len(event["path"]), event["path_bytes"]) for event in written} == {(512, 7_001)}
+        (counted,) = [event for event in events if event.get("log") == "sampled"]
+        assert (counted["code"], counted["more"], counted["verified"]) == ("ok", 28, "yes")

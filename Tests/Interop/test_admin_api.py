@@ -10,6 +10,8 @@ import os
 import pathlib
 import re
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -31,6 +33,12 @@ ALL = ["apps:read", "apps:write", "releases:read", "releases:write", "accounts:r
        "sessions:write", "audit:read", "webhooks:read", "webhooks:write", "server:read", "server:write"]
 
 DOCUMENT = json.loads(run("openapi").out)
+
+
+def bytes_read(deployment: "Deployment") -> int:
+    """All that the server has read since its start, by the kernel's count."""
+    counts = dict(line.split(": ") for line in pathlib.Path(f"/proc/{deployment.process.pid}/io").read_text().splitlines())
+    return int(counts["rchar"])
 
 
 class Deployment(Administered):
@@ -122,6 +130,8 @@ def test_a_team_is_set_up_over_the_api(served):
     assert call("DELETE", "/api/v1/apps/shop/accounts/anna/user-id")[1]["user_id"] is None
     assert call("POST", "/api/v1/apps/shop/accounts/anna/reset", {"valid": "30m"})[1]["reset_code"]
     assert call("GET", "/api/v1/apps/shop/accounts/anna/export")[1]["account"]["account"] == "anna"
+    assert call("GET", "/api/v1/apps/shop/accounts/anna/%65xport")[1]["account"]["account"] == "anna"
+    assert [record["actor"]["name"] for record in served.audit() if record["action"] == "account.export"] == ["all"] * 2
     assert call("PUT", f"/api/v1/releases/{key.key_id}/retirement", {"at": "+7d", "update_url": "https://a.example"})[0] == 200
     assert call("GET", f"/api/v1/releases/{key.key_id}/impact")[1]["stage"] == "live"
     assert call("DELETE", f"/api/v1/releases/{key.key_id}/retirement")[1]["retired_at"] is None
@@ -576,3 +586,85 @@ def test_the_authoritys_routes_are_those_of_its_document(tmp_path):
         document = tmp_path / "authority.json"
         document.write_bytes(answer.body)
         explored(document, f"{served.url}/countersign/v1", CHECKS)
+
+
+def test_a_call_reads_few_pages_of_the_store(tmp_path):
+    """The pages were checked when the server started; a check in each call would read the whole file each time."""
+    with Deployment(tmp_path) as deployment:
+        deployment.add_app("demo")
+        path = deployment.data / "countersign.db"
+        database = sqlite3.connect(path, isolation_level=None)
+        database.execute("WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 8000) "
+                         "INSERT INTO webhook_delivery (endpoint, event, created, due, attempts, given_up, body) "
+                         "SELECT 'w_1', 'evt_1', unixepoch(), 0, 0, unixepoch(), zeroblob(4000) FROM many")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.close()
+        size = path.stat().st_size
+        assert size > 30_000_000
+        assert deployment.call("GET", "/api/v1/apps")[0] == 200
+        before = bytes_read(deployment)
+        for _ in range(20):
+            assert deployment.call("GET", "/api/v1/apps")[0] == 200
+        assert bytes_read(deployment) - before < size
+
+
+def test_a_policy_names_no_file_of_the_server_over_the_api(served):
+    """The answer must not tell whether a file is there, and a pipe must not hold the thread that runs commands."""
+    served.add_app("demo")
+    folder = served.data / "policy-files"
+    folder.mkdir(mode=0o700)
+    pipe, known = folder / "pipe", folder / "list"
+    os.mkfifo(pipe, 0o600)
+    known.write_text("A" * 40 + "\n")
+    answers = []
+    for path in (pipe, known, "/etc/passwd", "/nowhere"):
+        status, answer, _ = served.call("PATCH", "/api/v1/apps/demo/policy", {"set": {"breached-passwords": str(path)}})
+        assert status == 400 and str(path) not in answer["detail"], answer
+        answers.append(answer["detail"])
+    assert len(set(answers)) == 1 and "is not set over the API" in answers[0]
+    done = run("app", "policy", "demo", "--set", f"breached-passwords={pipe}", "--data", served.data)
+    assert done.returncode == 1 and "is not a regular file" in done.err
+    served.admin("app", "policy", "demo", "--set", f"breached-passwords={known}")
+    done = run("app", "policy", "demo", "--set", "breached-passwords=/etc/passwd", "--data", served.data)
+    assert done.returncode == 1 and "is not below" in done.err
+
+
+def is_open(sock: socket.socket) -> bool:
+    """Whether the server has not closed the connection."""
+    sock.setblocking(False)
+    try:
+        return sock.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def test_idle_connections_of_one_address_lock_nobody_out(served):
+    """The operator, Prometheus and a stranger all come from this machine's address. Who proves a token keeps the connection."""
+    operator = http.client.HTTPConnection("127.0.0.1", served.admin_port, timeout=HANGS)
+    headers = {"Authorization": f"Bearer {served.all}"}
+
+    def asks() -> int:
+        operator.request("GET", "/api/v1/apps", headers=headers)
+        answer = operator.getresponse()
+        answer.read()
+        return answer.status
+
+    assert asks() == 200
+    kept = operator.sock
+    idle = [socket.create_connection(("127.0.0.1", served.admin_port)) for _ in range(100)]
+    for path, status in (("/health", 200), ("/ready", 200), ("/metrics", 401), ("/api/v1/apps", 401), ("/console", 303)):
+        other = http.client.HTTPConnection("127.0.0.1", served.admin_port, timeout=HANGS)
+        other.request("GET", path)
+        assert other.getresponse().status == status, path
+        other.close()
+    assert served.call("GET", "/api/v1/apps")[0] == 200
+    assert served.metrics()
+    # The connection with proof was there before all of them, and is there still.
+    assert asks() == 200 and operator.sock is kept
+    # One address holds no more than half.
+    until(lambda: sum(map(is_open, idle)) <= 32, "the oldest gave way")
+    for each in idle:
+        each.close()
+    operator.close()

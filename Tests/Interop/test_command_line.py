@@ -184,3 +184,12 @@ def test_a_call_after_the_session_says_in_whose_name_it_is(served, tmp_path):
 def test_a_session_is_required_where_there_never_was_one(served, tmp_path):
     failed = Person(served, tmp_path / "bob", "bob").run("request", "--require-session", "/hello")
     assert failed.returncode == 1 and "no account is signed in" in failed.err
+
+
+@pytest.mark.parametrize("name", ["--help", "-", ".", "..", "-a", ".a"])
+def test_an_app_is_not_named_like_an_option_or_a_folder(tmp_path, name):
+    data = tmp_path / "data"
+    assert run("app", "add", "demo", "--data", data).returncode == 0
+    done = run("app", "add", "--data", data, "--", name)
+    assert done.returncode == 2 and "expected a letter or a digit at its beginning" in done.err, done.err
+    assert run("app", "add", "--data", data, "--", f"a{name}").returncode == 0

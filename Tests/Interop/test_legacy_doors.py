@@ -368,10 +368,12 @@ class TestNewPasswords:
     def test_a_short_or_breached_one_is_refused(self, tmp_path):
         listed = "breached password"
         digests = sorted(hashlib.sha1(text.encode()).hexdigest().upper() for text in (listed, "another", "a third"))
-        known = tmp_path / "breached.txt"
-        known.write_text("".join(f"{digest}:{count}\n" for count, digest in enumerate(digests)))
+        known = tmp_path / "own" / "data" / "policy-files" / "breached.txt"
+        text = "".join(f"{digest}:{count}\n" for count, digest in enumerate(digests))
         with Backend() as backend, Gateway(tmp_path / "own", "--upstream", backend.url) as running:
             place = Place(running, backend)
+            known.parent.mkdir(mode=0o700)
+            known.write_text(text)
             place.set(breached_passwords=str(known))
             for bad in ("seven77", listed):
                 status, answer = place.status("/user/register", phoneNo="clara", pwd=bad)

@@ -242,6 +242,15 @@ def test_strangers_do_not_decide_what_is_sampled(tmp_path, backend, collector):
     assert len(collector.spans) == 2
 
 
+def test_callers_decide_what_is_sampled_within_a_budget(tmp_path, backend, collector):
+    """The release key is in every copy of the app: whoever has it must not fill the queue of spans."""
+    with Traced(tmp_path, backend, "--trace-export", collector.url, "--trace-sample", 1_000_000_000, "--trace-callers", 0) as gateway:
+        assert gateway.send(gateway.key.request(fields=[("traceparent", CONTEXT)])).status == 200
+        assert backend.seen[-1].get("traceparent").endswith("-00")
+        assert gateway.stop() == 0
+    assert collector.spans == []
+
+
 def test_a_collector_that_is_busy_gets_the_spans_again(tmp_path, backend, collector):
     collector.answers = [(503, {}, b""), (429, {"Retry-After": "1"}, b""),
                          (200, {}, json.dumps({"partialSuccess": {"rejectedSpans": "1"}}).encode()), (400, {}, b"no")]

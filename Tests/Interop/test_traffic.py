@@ -72,6 +72,34 @@ def test_a_release_has_its_rate(tmp_path, backend, path):
         assert gateway.requests()[gateway.key.key_id, "", "rate-limited"] == 2
 
 
+def test_one_address_leaves_others_something_of_a_release_rate(tmp_path, backend):
+    """The release key is in every copy of the app: one of its callers must not use up the rate of all."""
+    with Front(tmp_path, backend, "--trusted-proxies", "127.0.0.1") as gateway:
+        gateway.policy("rate-release=8/hour")
+
+        def asks(client: str, count: int) -> list[str]:
+            return [code_of(gateway.send(gateway.key.request(fields=[("x-forwarded-for", client)]))) for _ in range(count)]
+
+        assert asks("203.0.113.1", 2) == ["ok"] * 2
+        assert asks("203.0.113.2", 1) == ["ok"]
+        # Seven more by the first would leave nothing.
+        assert asks("203.0.113.1", 20).count("ok") == 2
+        assert asks("203.0.113.2", 1) == ["ok"] and asks("203.0.113.3", 1) == ["ok"]
+        # Another release has one caller, which may use all.
+        gateway.key = gateway.add_release("demo", "android")
+        assert asks("203.0.113.1", 9).count("ok") == 8
+
+
+def test_pages_have_no_cookies_without_a_host(tmp_path, backend):
+    """Cookies belong to one app, and a preflight request names one by its host alone. Otherwise the page may call without them."""
+    with Administered(tmp_path, "--upstream", backend.url) as gateway:
+        gateway.add_app("demo", require="signed")
+        key = gateway.add_release()
+        gateway.admin("app", "policy", "demo", "--set", f"cors-credentials={PAGE}")
+        answer = gateway.send(key.request(fields=[("origin", PAGE)]))
+        assert answer.status == 200 and allows(answer)["allow-origin"] == PAGE and "allow-credentials" not in allows(answer)
+
+
 def test_an_account_has_its_rate_on_all_devices(tmp_path, backend):
     with Front(tmp_path, backend) as gateway:
         gateway.policy("rate-account=2/hour", "slots=unlimited", "password-login=on")

@@ -34,6 +34,7 @@ class Receiver:
         issued = self.authority.issue("receiver")
         self.got, self.answer, self.lock = [], 204, threading.Lock()
         self.has_begun, self.go, self.location = threading.Event(), threading.Event(), ""
+        self.begun = threading.Semaphore(0)
         self.go.set()
         receiver = self
 
@@ -41,6 +42,7 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.has_begun.set()
+                receiver.begun.release()
                 go = receiver.go
                 assert go.wait(HANGS)
                 if go is not receiver.go:
@@ -279,6 +281,12 @@ def test_inner_networks_are_refused_after_resolution(served, receiver, host):
     served.admin("webhook", "test", json.loads(made.out)["id"])
     until(lambda: served.outbox()[0][1] == 1, "an attempt fails")
     assert "not an address of the Internet" in served.outbox()[0][3] and receiver.got == []
+    # Nor is it said what the name leads to, or whether it leads anywhere.
+    unknown = served.admin("webhook", "add", f"https://nothing.invalid:{receiver.server.server_port}/", "--json")
+    served.admin("webhook", "test", json.loads(unknown.out)["id"])
+    until(lambda: len(served.outbox()) == 2 and served.outbox()[1][1] == 1, "an attempt at the other fails")
+    reasons = [row[3].replace(name, "NAME") for row, name in zip(served.outbox(), (host.strip("[]"), "nothing.invalid"))]
+    assert reasons[0].replace("[NAME]", "NAME") == reasons[1]
 
 
 def test_the_certificate_is_verified(served, receiver):
@@ -300,6 +308,110 @@ def test_a_slow_endpoint_holds_no_other(served, receiver, tmp_path):
     assert slow.got == []
     slow.go.set()
     slow.close()
+
+
+def test_silent_endpoints_hold_no_other(served, receiver, tmp_path):
+    """Each of them has all the attempts in flight that an endpoint may have."""
+    silent = [Receiver(tmp_path / name) for name in ("one", "two", "three")]
+    for each in silent:
+        each.go.clear()
+        hook = served.add(each)
+        for _ in range(4):
+            served.admin("webhook", "test", hook)
+    for each in silent:
+        for _ in range(2):
+            assert each.begun.acquire(timeout=HANGS)
+    served.admin("webhook", "test", served.add(receiver))
+    receiver.wait("webhook.test")
+    for each in silent:
+        assert each.got == []
+        each.go.set()
+        each.close()
+
+
+LATER = 10**12
+FILL = """WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < :count)
+INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, given_up, body)
+SELECT :endpoint, 'evt_' || n, :account, :now, :due, 0, :given_up, x'7b7d' FROM many"""
+
+
+def fill(served, endpoint: str, count: int, account: int | None = None, given_up: int | None = None) -> None:
+    """Rows of the outbox that are not due for a long time, or were given up."""
+    database = sqlite3.connect(served.data / "countersign.db", isolation_level=None)
+    database.execute(FILL, {"count": count, "endpoint": endpoint, "account": account, "now": int(time.time()), "due": LATER,
+                            "given_up": given_up})
+    database.close()
+
+
+def dropped(served) -> dict[str, int]:
+    return {each["id"]: each["dropped"] for each in served.listed()["webhooks"]}
+
+
+def test_neither_dead_letters_nor_the_numbers_of_rows_use_up_the_outbox(served, receiver):
+    hook = served.add(receiver)
+    fill(served, hook, 1, given_up=int(time.time()))
+    database = sqlite3.connect(served.data / "countersign.db", isolation_level=None)
+    database.execute("UPDATE sqlite_sequence SET seq = 1000000 WHERE name = 'webhook_delivery'")
+    database.close()
+    fill(served, hook, 1)
+    served.admin("account", "add", "demo", "bob")
+    served.admin("account", "lock", "demo", "bob")
+    receiver.wait("account.locked", account="name:bob")
+    fill(served, hook, 99_999, given_up=int(time.time()))
+    served.admin("account", "unlock", "demo", "bob")
+    receiver.wait("account.unlocked", account="name:bob")
+    assert dropped(served) == {hook: 0}
+    # No more dead letters than the share: the oldest make room.
+    receiver.answer = 410
+    served.admin("webhook", "test", hook)
+    until(lambda: dropped(served) == {hook: 1}, "the oldest was dropped")
+    assert served.listed()["dead"] == 100_000
+    # No more of them wait again than may.
+    fill(served, hook, 99_000)
+    assert json.loads(served.admin("webhook", "retry", "--all", "--json").out) == {"retried": 999}
+
+
+def test_a_full_share_drops_events_and_says_so(served, receiver, tmp_path):
+    hook = served.add(receiver)
+    fill(served, hook, 87_500)
+    Person(served, tmp_path / "anna", "anna").signs_up()
+    assert dropped(served) == {hook: 1}
+    until(lambda: served.metrics().get(("countersign_webhook_dropped_total", (("webhook", hook),))) == 1, "the metric counts")
+    until(lambda: "its share of the outbox is full; 1 events were dropped, 1 in all" in served.log_path.read_text(), "the log says so")
+    shown = json.loads(run("doctor", "--data", served.data, "--json").out)["findings"]
+    assert any(hook in each["message"] and "has lost 1 events" in each["message"] for each in shown if each["topic"] == "webhooks")
+    # What an administrator does has an eighth of the share.
+    served.admin("account", "lock", "demo", "anna")
+    receiver.wait("account.locked", account="name:anna")
+    until(lambda: len(served.outbox()) == 87_500, "nothing else waits")
+    fill(served, hook, 12_500)
+    served.admin("account", "unlock", "demo", "anna")
+    assert dropped(served) == {hook: 2}
+    done = run("webhook", "test", hook, "--data", served.data)
+    assert done.returncode == 1 and "100000 deliveries wait for it already, the most that may" in done.err
+    # Another endpoint has a share of its own.
+    other = Receiver(tmp_path / "other")
+    second = served.add(other)
+    served.admin("account", "lock", "demo", "anna")
+    other.wait("account.locked", account="name:anna")
+    assert dropped(served) == {hook: 3, second: 0}
+    other.close()
+
+
+def test_one_account_has_a_hundredth_of_a_share(served, receiver, tmp_path):
+    hook = served.add(receiver, "--events", "session.started,account.locked")
+    anna, bob = (Person(served, tmp_path / name, name).signs_up() for name in ("anna", "bob"))
+    database = sqlite3.connect(served.data / "countersign.db")
+    numbers = {name: number for name, number in database.execute("SELECT name, number FROM account")}
+    database.close()
+    fill(served, hook, 1_000, account=numbers["anna"])
+    anna.logs_in()
+    bob.logs_in()
+    receiver.wait("session.started", account="name:bob")
+    served.admin("account", "lock", "demo", "anna")
+    receiver.wait("account.locked", account="name:anna")
+    assert {event["account"] for event in receiver.events() if event["type"] == "session.started"} == {"name:bob"}
+    assert dropped(served) == {hook: 1}
 
 
 def test_keys_rotate_without_a_change_at_the_receiver(served, receiver):

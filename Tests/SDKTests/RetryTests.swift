@@ -55,6 +55,39 @@ import Testing
         #expect(await world.backend.copies(of: "/items").count == 1)
     }
 
+    @Test(
+        "a keyed request is sent again only as long as the server knows its key",
+        arguments: [(nil, 600), ("1200", 1_200), ("10", 600), ("90000", 600), ("x", 600)]
+            as [(String?, Int64)])
+    func aKeyedRequestIsSentAgainWhileItsKeyIsKnown(told: String?, seconds: Int64) async throws {
+        let (world, client) = try await world()
+        if let told {
+            let field = HeaderField("Countersign-Keys-Kept", value: told)
+            await world.backend.plan(.answer(200, [field]), at: "/told")
+            _ = try await client.data(for: APIRequest(.post, "/told", body: .bytes([1])))
+        }
+        func lost(after seconds: Int64) -> FakeBackend.Reaction {
+            .failLate(
+                TransportError(.connectionLost("test"), fate: .outcomeUnknown), seconds: seconds, world.clock)
+        }
+        await world.backend.plan(lost(after: seconds - 1), at: "/orders")
+        _ = try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1])))
+        #expect(await world.backend.copies(of: "/orders").count == 2)
+        await world.backend.plan(lost(after: seconds), at: "/items")
+        await #expect {
+            try await client.data(for: APIRequest(.post, "/items", body: .bytes([1])))
+        } throws: { error in
+            guard case .transport(let failure) = error as? CountersignError else { return false }
+            return failure.cause == .keyExpired && failure.fate == .outcomeUnknown
+        }
+        #expect(await world.backend.copies(of: "/items").count == 1)
+        // What did not arrive is not sent again, but for the first time.
+        await world.backend.plan(
+            .failLate(RetryTests.offline, seconds: seconds, world.clock), at: "/late")
+        _ = try await client.data(for: APIRequest(.post, "/late", body: .bytes([1])))
+        #expect(await world.backend.copies(of: "/late").count == 2)
+    }
+
     /// Takes the key away, so that the server cannot recognize a copy.
     private struct KeyRemoving: APIInterceptor {
         func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {

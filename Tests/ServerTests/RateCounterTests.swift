@@ -1,5 +1,5 @@
-// Proves the bucket of a rate by a given clock: what is allowed at once and after a time, that a refusal counts
-// nothing at any party, and what a response says about it.
+// Proves the bucket of a rate by a given clock: what is allowed at once and after a time, that a refusal
+// counts nothing at any party, and what a response says about it.
 import CountersignGate
 import Testing
 
@@ -36,6 +36,34 @@ struct RateCounterTests {
         #expect(!isAllowed(counts, at: 100 + refill * 1.001))
         // After a long time there is one full allowance, and no more.
         #expect((0..<10).count { _ in isAllowed(counts, at: 1_000_000) } == atOnce)
+    }
+
+    private func count(_ rate: String, from part: String) throws -> RateCounter.Count {
+        var count = try count(rate)
+        count.share = Array("a\0\(part)".utf8)
+        return count
+    }
+
+    @Test(
+        "one part may use the whole rate until another asks, and then leaves something to it",
+        arguments: ["4/second", "20/second", "60/minute,burst=5", "1000/second"])
+    func shares(rate: String) throws {
+        let (flood, other) = (try count(rate, from: "flood"), try count(rate, from: "other"))
+        let refill = Double(flood.rate.refillMicroseconds) / Double(Self.second)
+        let burst = flood.rate.burst
+        #expect((0..<burst + 5).count { _ in isAllowed([flood], at: 100) } == burst)
+        // The other one asks eight times, each time when two requests have refilled; the flood asks forty
+        // times in each of these intervals, and first.
+        var served = 0
+        for step in 1...40 * 8 {
+            let time = 100 + Double(step) * refill / 20
+            _ = isAllowed([flood], at: time)
+            if step % 40 == 0, isAllowed([other], at: time) { served += 1 }
+        }
+        #expect(served >= 7, "all but the first, which is not known yet: \(served)")
+        // Nobody else asks for a long time, and the whole rate is the first one's again.
+        let later = 1_000_000.0
+        #expect((0..<burst + 5).count { _ in isAllowed([flood], at: later) } == burst)
     }
 
     @Test("a request that one rate refuses counts to no other")

@@ -34,6 +34,19 @@ import Testing
         #expect(readiness.answer.status == 200)
     }
 
+    @Test func aWarningIsShownAndKeepsNothingFromBeingReady() {
+        let readiness = Readiness()
+        let hang = Locked<String?>(nil)
+        readiness.watchWarning(.administration) { hang.with { $0 } }
+        #expect(text(readiness) == "200 {\"ready\":true,\"reasons\":[]}\n")
+        hang.with { $0 = "a command has run for 31 s" }
+        #expect(
+            text(readiness)
+                == "200 {\"ready\":true,\"reasons\":[],\"warnings\":[{\"cause\":\"administration\","
+                + "\"detail\":\"a command has run for 31 s\"}]}\n")
+        #expect(readiness.reasons.isEmpty)
+    }
+
     @Test func staysNotReadyOnceItDrains() {
         let readiness = Readiness()
         readiness.beginDraining()

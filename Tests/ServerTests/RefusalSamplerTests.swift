@@ -30,6 +30,33 @@ import Testing
         #expect(summary == RefusalSampler.Summary(subjects: [flood: 19_997]))
     }
 
+    @Test func verifiedCallersHaveEachLineUpToABound() {
+        var settings = settings()
+        settings.verifiedLines = 50
+        var sampler = VerifiedSampler(settings)
+        let (flood, other) = (subject(.stale, of: 1), subject(.stale, of: 2))
+        #expect((0..<20_000).count { _ in sampler.admit(flood, now: 100) } == 52)
+        #expect((0..<10).count { _ in sampler.admit(other, now: 109) } == 2, "each has two in any case")
+        #expect(sampler.isOver(now: 110))
+        #expect(sampler.close().subjects == [flood: 19_948, other: 8])
+        #expect((0..<100).count { _ in sampler.admit(other, now: 110) } == 52, "another window")
+        settings.verifiedLines = 0
+        sampler = VerifiedSampler(settings)
+        #expect((0..<20_000).count { _ in sampler.admit(flood, now: 100) } == 20_000)
+    }
+
+    @Test func callersHaveSoManyTracesSampledASecond() {
+        let budget = TraceBudget()
+        let second: UInt64 = 1_000_000_000
+        func taken(of count: Int, perSecond rate: Int, at seconds: UInt64) -> Int {
+            (0..<count).count { _ in budget.take(perSecond: rate, at: seconds * second) }
+        }
+        #expect(taken(of: 1_000, perSecond: 0, at: 100) == 0)
+        #expect(taken(of: 1_000, perSecond: 20, at: 100) == 200)
+        #expect(taken(of: 1_000, perSecond: 20, at: 101) == 20)
+        #expect(taken(of: 1_000, perSecond: 20, at: 1_000) == 200)
+    }
+
     @Test func aWindowEndsAfterItsSecondsAndTheNextBeginsAnew() {
         var sampler = RefusalSampler(settings())
         let flood = subject(.unsigned, of: 1)

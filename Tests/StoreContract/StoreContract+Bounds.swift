@@ -37,15 +37,17 @@ extension StoreContract {
         try make().abandon(Self.request(.account(1), 3))
         #expect(try begin(.account(1), 50, bounds) == .begun, "what was given up makes room")
         #expect(try begin(.account(1), 51, bounds) == .full)
-        // A tenth for one release, half for all of them: what is left is the sessions'.
-        for number in 1...5 { #expect(try fill(release(number), bounds) == 4) }
-        #expect(try fill(release(6), bounds) == 0)
-        for (number, count) in [2: 7, 3: 6, 4: 0].sorted(by: { $0.key < $1.key }) {
+        // A release's callers may use what nobody else asks for: all but the last eighth.
+        #expect(try fill(release(1), bounds) == 28)
+        // Of that, whoever has less gets something, and whoever has most does not.
+        #expect(try fill(release(1), bounds) == 28)
+        #expect(try fill(release(6), bounds) == 0, "the same network")
+        for (number, count) in [2: 1, 3: 1, 4: 0].sorted(by: { $0.key < $1.key }) {
             #expect(try fill(.account(Int64(number)), bounds) == count)
         }
         #expect(try fill(release(7), bounds) == 0)
         // Its day is over: the keys of account 1 among others.
-        #expect(try make().forgetRequests(before: 1_001, limit: 100) == 8)
+        #expect(try make().forgetRequests(before: 1_001, limit: 100) == 4)
         #expect(try begin(.account(1), 60, bounds) == .begun)
         #expect(try begin(release(1), 60, bounds) == .begun)
     }
@@ -53,7 +55,7 @@ extension StoreContract {
     package func boundsOfBytes() throws {
         try make().prepare()
         var bounds = IdempotencyBounds()
-        bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_000)
+        bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_200)
         bounds.account.bytes = 300
         func answer(_ scope: IdempotencyScope, _ key: Int, _ count: Int) throws {
             let body = [UInt8](repeating: 1, count: count)
@@ -67,11 +69,13 @@ extension StoreContract {
         #expect(try begin(.account(1), 3, bounds) == .full)
         #expect(try begin(release(1), 0, bounds) == .begun)
         try answer(release(1), 0, 100)
-        #expect(try begin(release(1), 1, bounds) == .full, "a release has a tenth")
         #expect(try begin(.account(2), 0, bounds) == .begun)
         try answer(.account(2), 0, 700)
-        #expect(try begin(.account(3), 0, bounds) == .full, "there is no more in all")
-        #expect(try make().forgetRequests(before: 1_001, limit: 100) == 3)
+        #expect(try begin(release(1), 1, bounds) == .full, "it has more than its share of the rest")
+        #expect(try begin(.account(3), 0, bounds) == .begun, "what is left is for those who have little")
+        try answer(.account(3), 0, 100)
+        #expect(try begin(.account(4), 0, bounds) == .full, "there is no more in all")
+        #expect(try make().forgetRequests(before: 1_001, limit: 100) == 4)
         #expect(try begin(.account(1), 3, bounds) == .begun)
         #expect(try begin(release(1), 1, bounds) == .begun)
     }

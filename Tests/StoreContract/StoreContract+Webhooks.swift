@@ -31,6 +31,7 @@ extension StoreContract {
         try attempts()
         try givenUp()
         try stages()
+        try accountEvents(account)
         try make().remove(.webhooks)
         for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
         #expect(try make().deliveryCounts() == WebhookCounts())
@@ -128,6 +129,41 @@ extension StoreContract {
         #expect(try make().deliveryCounts().dead == 0)
         try make().dropDeliveries(of: "w_2")
         #expect(try make().deliveryCounts() == WebhookCounts())
+    }
+
+    /// Beyond a number an account's events are withheld, and one event carries their count. What an
+    /// administrator does is never withheld, and is delivered first.
+    private func accountEvents(_ account: Account) throws {
+        let began: Int64 = 200_000
+        try make().announceWithheld(at: .at(began))
+        for number in 1...Int(WebhookShares.accountEvents) + 5 {
+            let session = try Self.session(
+                2_000 + number, of: account, at: began, key: UInt8(truncatingIfNeeded: 901))
+            guard case .yes = try open(session, .unlimited, at: began) else {
+                throw OperationalError(.failed, message: "not opened")
+            }
+        }
+        #expect(try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents)
+        let ended = try make().end(
+            .account(account.number, except: nil), with: SessionTermination(.disabled, at: began + 1),
+            recording: nil)
+        #expect(ended.count > Int(WebhookShares.accountEvents))
+        let first = try #require(try make().takeDelivery(dueAt: began + 1, leaving: [], for: 1_000))
+        #expect(try types([first]) == ["w_2 session.ended"], "it came last")
+        #expect(
+            try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents + Int64(ended.count))
+        try make().announceWithheld(at: .at(began + WebhookShares.window - 1))
+        for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
+        try make().announceWithheld(at: .at(began + WebhookShares.window))
+        try make().announceWithheld(at: .at(began + WebhookShares.window))
+        let told = try take(at: 10_000_000)
+        #expect(try types(told) == ["w_1 account.events-withheld", "w_2 account.events-withheld"])
+        let document = try JSONReader.read(told[0].body)
+        #expect(document.root["account"]?.string == "name:\(account.name)")
+        #expect(document.root["count"].flatMap { document.integer($0, in: 0...1_000) } == 5)
+        #expect(document.root["since"].flatMap { document.integer($0, in: 0...1_000_000) } == Int(began))
+        for delivery in told { try make().finishDelivery(delivery.number) }
+        #expect(try make().droppedDeliveries().isEmpty)
     }
 
     /// Each stage is told once, by whichever process comes first.

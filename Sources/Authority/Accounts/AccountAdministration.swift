@@ -12,7 +12,7 @@ extension Deployment {
         _ name: AccountName, of app: AppName, password: Secret?, userID: Int64? = nil, at now: Int64
     ) throws(OperationalError) -> Account {
         let policy = try self.app(app).policy()
-        if let password { try Deployment.check(password, by: policy) }
+        if let password { try check(password, by: policy) }
         try Deployment.checkGiven(userID)
         var account = AccountDraft(
             app: app, name: name, userID: userID, created: now,
@@ -38,8 +38,10 @@ extension Deployment {
             message: "account \(name): another account has, or had, the user id \(userID ?? 0)")
     }
 
-    private static func check(_ password: Secret, by policy: Policy) throws(OperationalError) {
-        guard let reason = try NewPasswordRule(policy).rejection(of: password) else { return }
+    private func check(_ password: Secret, by policy: Policy) throws(OperationalError) {
+        guard let reason = try NewPasswordRule(policy, files: policyFiles).rejection(of: password) else {
+            return
+        }
         throw OperationalError(.failed, message: "the password: \(reason)")
     }
 
@@ -99,7 +101,7 @@ extension Deployment {
         at now: Int64
     ) throws(OperationalError) -> Account {
         let app = try self.app(app)
-        try Deployment.check(password, by: app.policy())
+        try check(password, by: app.policy())
         try Deployment.checkGiven(userID)
         var draft = AccountDraft(
             app: app.name, name: name, userID: userID, created: now,

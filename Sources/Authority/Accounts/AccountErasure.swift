@@ -87,6 +87,16 @@ package struct AccountErasure: Sendable, Equatable {
 }
 
 extension Deployment {
+    /// Records that everything held about an account was handed out.
+    package func recordExport(
+        of name: AccountName, in app: AppName, at now: Int64
+    ) throws(OperationalError) {
+        // No row changes; a record goes with some value.
+        try store.set(
+            .writeCheck, to: Array(String(now).utf8),
+            recording: auditDraft(for: .accountExport, on: .account(name, of: app)))
+    }
+
     package func holdings(of name: AccountName, in app: AppName) throws(OperationalError) -> AccountHoldings {
         let account = try account(name, of: app)
         var holdings = AccountHoldings(

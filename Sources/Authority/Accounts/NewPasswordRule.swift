@@ -10,11 +10,12 @@ import Glibc
 /// already are not checked. Source: NIST SP 800-63B §3.1.1.2.
 package struct NewPasswordRule: Sendable {
     private let minimum: Int
-    private let list: String?
+    private let list: BreachedPasswords?
 
-    package init(_ policy: Policy) {
+    /// `files` opens the list that the policy names.
+    package init(_ policy: Policy, files: PolicyFiles) {
         minimum = policy.passwordMinimum
-        list = policy.breachedPasswords
+        list = policy.breachedPasswords.map { BreachedPasswords($0, files: files) }
     }
 
     package enum Rejection: Sendable, Equatable, CustomStringConvertible {
@@ -35,8 +36,7 @@ package struct NewPasswordRule: Sendable {
     package func rejection(of password: Secret) throws(OperationalError) -> Rejection? {
         guard let typed = try? Password(typed: password) else { return nil }
         guard typed.codePoints >= minimum else { return .tooShort(minimum: minimum) }
-        guard let list else { return nil }
-        return try BreachedPasswords(list).contains(password) ? .breached : nil
+        return try list?.contains(password) == true ? .breached : nil
     }
 }
 
@@ -45,8 +45,9 @@ package struct NewPasswordRule: Sendable {
 /// some forty lines.
 package struct BreachedPasswords: Sendable {
     private let path: String
+    private let files: PolicyFiles
 
-    package init(_ path: String) { self.path = path }
+    package init(_ path: String, files: PolicyFiles) { (self.path, self.files) = (path, files) }
 
     /// No line is longer: 40 digits, a colon and a count.
     private static let longestLine = 64
@@ -100,14 +101,15 @@ package struct BreachedPasswords: Sendable {
     private func withFile<Result>(
         _ body: (Int32, _ size: Int) throws(OperationalError) -> Result
     ) throws(OperationalError) -> Result {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw unreadable("cannot be opened: errno \(errno)") }
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw unreadable("is no regular file")
+        let file: FileDescriptor
+        do throws(OperationalError) {
+            file = try files.open(path)
+        } catch {
+            throw unreadable(error.message)
         }
-        return try body(file, Int(status.st_size))
+        var status = stat()
+        guard fstat(file.number, &status) == 0 else { throw unreadable("cannot be read: errno \(errno)") }
+        return try body(file.number, Int(status.st_size))
     }
 
     private struct Line {

@@ -102,6 +102,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case accountRemove = "account.remove"
     case accountForgetDevice = "account.forget-device"
     case accountErase = "account.erase"
+    /// Everything that is held about it was handed out.
+    case accountExport = "account.export"
     case accountUserID = "account.user-id"
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"

@@ -110,29 +110,28 @@ package struct IdempotencyUsage: Sendable, Equatable {
 
 /// The bounds of stored idempotent requests, so that no caller fills the disk or takes the room of others.
 ///
-/// A release's key is in every copy of its app, so callers without a session have a part of their own,
-/// which sessions do not share. In each part a holder has at most a share of what is free, so that many
-/// greedy holders leave room for the next one; a reserve is for holders of few keys.
+/// Where room is needed, finished requests are forgotten before their day is over, but none that is younger
+/// than ``floor``. Where that makes no room either, the holders of much are refused: the last eighth is shared
+/// so that there is always something left for a holder of less.
 package struct IdempotencyBounds: Sendable, Equatable {
     /// For all holders together.
-    package var all = IdempotencyUsage(keys: 1_000_000, bytes: 4 << 30)
+    package var all = IdempotencyUsage(keys: 1_500_000, bytes: 4 << 30)
     /// For one account.
     package var account = IdempotencyUsage(keys: 10_000, bytes: 64 << 20)
-    /// A holder of fewer keys may also use the reserve.
+    /// Seconds for which a finished request is never forgotten; what clients are told that they can rely on.
+    package var floor = KeyRetention.lowest
+    /// The latest time, in whole Unix seconds, that has certainly come. Nil while that is not known: then
+    /// nothing is forgotten for want of room.
+    package var latest: Int64? = .max
+    /// A holder of more keys counts as one of the largest.
     package var fewKeys = 100
 
-    /// All releases together may use this fraction (one part in so many) of ``all``.
-    private static let releasesPart = 2
-    /// One release may use this fraction.
-    private static let releasePart = 10
-    /// This fraction is reserved for holders of few keys.
+    /// This fraction (one part in so many) is used only where nothing can be forgotten.
     private static let reservePart = 8
-    /// Any other holder may use at most this fraction of what is free beside the reserve.
+    /// A holder may have at most this fraction of what is left then.
     private static let share = 4
-    /// Bytes of answers for each of few keys; also the weight of a key where holders are compared.
+    /// The weight of a key where holders are compared, in bytes of answers.
     package static let bytesOfKey = 4_096
-    /// Seconds for which no finished request is displaced.
-    private static let leastKeptSeconds: Int64 = 3_600
     /// Requests that are displaced at once to make room.
     package static let displacedAtOnce = 16
 
@@ -140,45 +139,25 @@ package struct IdempotencyBounds: Sendable, Equatable {
 
     package enum Room: Sendable {
         case free
-        /// This holder, or its release, has reached its bound.
-        case used
-        /// This holder has little, and others have filled the part that it shares.
-        case contended
+        /// Only the last part is left, of which this holder may take one more if nothing can be forgotten.
+        case reserved
+        /// As many are kept as may be, or this holder has its share of what is left.
+        case none
+        /// The account has as many as it may.
+        case ofAccountUsed
     }
 
     /// Whether `scope` may begin another request for the holder: `own` is the scope's usage, `held` the
-    /// holder's, and `accounts` and `releases` the total of each kind.
+    /// holder's, and `used` that of all together.
     package func room(
-        for scope: IdempotencyScope, own: IdempotencyUsage, held: IdempotencyUsage,
-        accounts: IdempotencyUsage, releases: IdempotencyUsage
+        for scope: IdempotencyScope, own: IdempotencyUsage, held: IdempotencyUsage, used: IdempotencyUsage
     ) -> Room {
-        let used = releases + accounts
-        switch scope.kind {
-        case .account:
-            guard account.hasRoom(beside: own) else { return .used }
-            return room(in: all, beside: used, held: held)
-        case .release:
-            let part = room(in: all.divided(by: IdempotencyBounds.releasePart), beside: own, held: held)
-            guard case .free = part else { return .used }
-            let half = room(in: all.divided(by: IdempotencyBounds.releasesPart), beside: releases, held: held)
-            guard case .free = half else { return half }
-            return room(in: all, beside: used, held: held)
-        }
+        if scope.kind == .account, !account.hasRoom(beside: own) { return .ofAccountUsed }
+        if all.without(all.divided(by: IdempotencyBounds.reservePart)).hasRoom(beside: used) { return .free }
+        let left = all.without(used).divided(by: IdempotencyBounds.share)
+        return left.hasRoom(beside: held) ? .reserved : .none
     }
 
-    private func room(in part: IdempotencyUsage, beside used: IdempotencyUsage, held: IdempotencyUsage)
-        -> Room
-    {
-        if few.hasRoom(beside: held) { return part.hasRoom(beside: used) ? .free : .contended }
-        let free = part.without(part.divided(by: IdempotencyBounds.reservePart)).without(used)
-        return free.divided(by: IdempotencyBounds.share).hasRoom(beside: held) ? .free : .used
-    }
-
-    private var few: IdempotencyUsage {
-        IdempotencyUsage(keys: fewKeys, bytes: fewKeys * IdempotencyBounds.bytesOfKey)
-    }
-
-    /// A holder of few keys may displace finished requests that began before this time, of the holder with
-    /// the most. `now` is in whole Unix seconds.
-    package func displaceable(at now: Int64) -> Int64 { now - IdempotencyBounds.leastKeptSeconds }
+    /// Finished requests that began before this time may be forgotten. `now` is in whole Unix seconds.
+    package func displaceable(at now: Int64) -> Int64 { latest.map { min(now, $0) - Int64(floor) } ?? .min }
 }

@@ -91,7 +91,7 @@ package struct AuthenticatedTable: Sendable, Equatable {
     /// The outbox of webhooks. An authentic delivery is sent even if another row of its group was deleted or
     /// put back: the deletion of one event must not hold back others, and receivers ignore a repeated one.
     package static let webhookDelivery = AuthenticatedTable(
-        "webhook_delivery", columns: "number endpoint event account created body", key: "number",
+        "webhook_delivery", columns: "number endpoint event account created urgency body", key: "number",
         label: "event endpoint", account: "account", excluding: "due attempts given_up failure",
         refusingGroups: false)
 

@@ -10,6 +10,8 @@ extension AuthenticatedTable {
         "audit": "The chain of tags authenticates each record, and the head the number of records.",
         "revision": "A hint. Set back, it delays what other processes read again until they restart.",
         "session_change": "The next number is above those of the sessions' rows, which are authenticated.",
+        "webhook_account": "Counts. False ones have events of an account withheld for some minutes, or told.",
+        "webhook_dropped": "Counts, which decide nothing. False ones mislead about what was dropped.",
         "meter": "Counts, which decide nothing. False ones mislead the operator who retires a release.",
         "idempotent_request": "The response is sealed for one caller and key. Of a row that is deleted or "
             + "put back, only a repetition by the same caller is affected: it is executed again, or gets the "

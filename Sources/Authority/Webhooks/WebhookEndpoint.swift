@@ -42,7 +42,12 @@ package struct WebhookEndpoint: Sendable, Equatable {
     }
 
     func wants(_ notice: WebhookNotice) -> Bool {
-        (app == nil || app == notice.app) && (wantsAll || types.contains(notice.type))
+        (app == nil || app == notice.app) && (wantsAll || types.contains(notice.type) || mayMiss(notice))
+    }
+
+    /// Whether the notice may stand for events that the endpoint asks for.
+    private func mayMiss(_ notice: WebhookNotice) -> Bool {
+        notice.type == .eventsWithheld && !types.isDisjoint(with: WebhookEventType.ofOwners)
     }
 
     /// Names of later versions count: an endpoint that asks for them does not ask for all.

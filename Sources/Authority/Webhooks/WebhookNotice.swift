@@ -23,6 +23,9 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
     case retirementUndone = "release.retirement-undone"
     case stageReached = "release.stage-reached"
     case keyRotated = "key.rotated"
+    /// More events of an account happened than endpoints are told of one account; `count` says how many were
+    /// withheld.
+    case eventsWithheld = "account.events-withheld"
     /// Sent by `countersign webhook test` alone.
     case test = "webhook.test"
 
@@ -43,9 +46,16 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
         case .retirementUndone: "it will not"
         case .stageReached: "a release reached a stage of its retirement"
         case .keyRotated: "a key was replaced; `key` says which"
+        case .eventsWithheld: "an account had more events than are told of one account; `count` were withheld"
         case .test: "sent by `webhook test`"
         }
     }
+
+    /// The types that owners of an account cause, and that are therefore withheld beyond a number.
+    static let ofOwners: Set<WebhookEventType> = [
+        .accountRegistered, .accountVerified, .passwordChanged, .resetRequested, .reuseFound, .sessionStarted,
+        .deviceAdded, .sessionEnded,
+    ]
 
     /// The type that a change of the audit log is told as; nil for those that no endpoint is told of.
     init?(_ action: AuditAction) {
@@ -65,6 +75,15 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
         default: return nil
         }
     }
+}
+
+/// Which events are delivered first, and which may be withheld.
+package enum WebhookUrgency: Int64, Sendable {
+    /// What administrators do, and what concerns the deployment. It is never withheld.
+    case administrative = 0
+    /// What an account's owner, or an attacker, does to its security.
+    case security = 1
+    case routine = 2
 }
 
 /// What happened, as endpoints are told: names and ids, never a secret or a code.
@@ -110,6 +129,26 @@ package struct WebhookNotice: Sendable {
         }
         if type == .retirementSet {
             details = entry.details.filter { ["at", "warn_at", "read_only_at"].contains($0.name) }
+        }
+    }
+
+    package var urgency: WebhookUrgency {
+        switch type {
+        case .accountLocked, .accountUnlocked, .accountRemoved, .retirementSet, .retirementUndone,
+            .stageReached, .keyRotated, .test:
+            .administrative
+        case .passwordChanged, .resetRequested, .reuseFound, .eventsWithheld: .security
+        case .sessionEnded: urgencyOfEnd
+        case .accountRegistered, .accountVerified, .sessionStarted, .deviceAdded: .routine
+        }
+    }
+
+    private var urgencyOfEnd: WebhookUrgency {
+        let reason = details.first { $0.name == "reason" }?.value
+        return switch reason {
+        case .string("disabled"): .administrative
+        case .string("revoked"), .string("reused"), .string("password-changed"): .security
+        default: .routine
         }
     }
 

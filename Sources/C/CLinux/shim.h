@@ -12,6 +12,9 @@ int memfd_create(const char *name, unsigned int flags);
 
 static const unsigned int cs_memfd_cloexec = 1;
 
+// O_PATH, defined under _GNU_SOURCE only. Source: asm-generic/fcntl.h.
+static const int cs_open_path = 010000000;
+
 // Asks the processor to fetch the cache line of an address that will be read soon. Has no other effect, and
 // never faults.
 static inline void cs_prefetch(const void *address) { __builtin_prefetch(address, 0, 3); }

@@ -139,3 +139,15 @@ extension APIOperation {
         }
     }
 }
+
+extension APIProblem {
+    /// For how long a caller of the API or the console waits for a command.
+    static let mostCommandMilliseconds = 60_000
+
+    static let late = APIProblem(
+        503, code: "unavailable",
+        detail: """
+            the command has not ended within \(mostCommandMilliseconds / 1_000) seconds, or others before it \
+            have not; whether it will be done is not known
+            """)
+}

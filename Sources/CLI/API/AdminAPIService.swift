@@ -32,7 +32,9 @@ final class AdminAPIService: AdminAPI {
     func answer(
         to exchange: any Exchange, in configuration: Configuration
     ) async -> (response: ServerResponse, caller: String?) {
-        switch admit(exchange.request, configuration: configuration) {
+        let admission = admit(exchange.request, configuration: configuration)
+        if admission.caller != nil { exchange.recordProof(.release) }
+        switch admission {
         case .answered(let response, let caller): return (response, caller?.text)
         case .commands(let caller): return (await runRemotely(exchange, for: caller), caller.text)
         case .operation(let call, let caller):
@@ -60,6 +62,13 @@ final class AdminAPIService: AdminAPI {
         case operation(APICall, Caller)
         /// A command line of another machine.
         case commands(Caller)
+
+        var caller: Caller? {
+            switch self {
+            case .answered(_, let caller): caller
+            case .operation(_, let caller), .commands(let caller): caller
+            }
+        }
     }
 
     /// What the head allows, before a body is read.
@@ -148,12 +157,13 @@ final class AdminAPIService: AdminAPI {
         else { return AdminAPIService.busy.response }
         defer { calls.with { AdminAPIService.end(id, in: &$0) } }
         do {
-            return try await pool.run {
+            let response = try await pool.run(within: APIProblem.mostCommandMilliseconds) {
                 guard tokens.isCurrent(caller.token, configuration: caller.host.configuration) else {
                     return APITokenCheck.unauthorized.response
                 }
                 return work()
             }
+            return response ?? APIProblem.late.response
         } catch {
             return AdminAPIService.busy.response
         }

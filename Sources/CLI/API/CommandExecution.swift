@@ -27,11 +27,12 @@ final class CommandHost: Sendable {
     }
 
     /// Opens the deployment as a command of its own process does, so that a change is acknowledged once every
-    /// node follows it.
+    /// node follows it. The server has checked every page of the store at its start.
     func open(environment: [String: String]) throws(OperationalError) -> Deployment {
         if opening == .shared, let deployment = opened.with({ $0.first }) { return deployment }
         let deployment = try configuration.openDeployment(
-            absence: .fail, environment: environment, acknowledging: .followed, actor: actor)
+            inspecting: .header, absence: .fail, environment: environment, acknowledging: .followed,
+            actor: actor, policyFiles: .refused)
         opened.with { $0.append(deployment) }
         return deployment
     }

@@ -7,7 +7,7 @@ extension APIOperation {
         APIOperation(
             "listWebhooks", method: .get, path: "/webhooks", scope: .webhooksRead, command: .webhookList,
             response: .object([
-                APIMember("webhooks", schema: .list(endpoint)), APIMember("waiting", schema: .count),
+                APIMember("webhooks", schema: .list(listed)), APIMember("waiting", schema: .count),
                 APIMember("dead", schema: .count), APIMember("oldest", schema: .nullable(.time)),
             ])),
         APIOperation(
@@ -45,11 +45,13 @@ extension APIOperation {
             command: .webhookKey, fixedWords: ["--rotate"], response: keys),
     ]
 
-    private static let endpoint = APISchema.object([
+    private static let members = [
         APIMember("id", schema: .text), APIMember("url", schema: .text),
         APIMember("app", schema: .nullable(.text)), APIMember("events", schema: .list(.text)),
         APIMember("addresses", schema: .choice(["public", "any"])), APIMember("created", schema: .time),
-    ])
+    ]
+    private static let endpoint = APISchema.object(members)
+    private static let listed = APISchema.object(members + [APIMember("dropped", schema: .count)])
 
     private static let keys = APISchema.object([APIMember("keys", schema: .list(.record))])
 }

@@ -24,7 +24,7 @@ extension Command {
             `countersign route` says what each route asks for, at any time.
             """
     ) { (run) throws(OperationalError) in
-        let name = try run.appName()
+        let name = try AppName(addedAs: run.required("APP"))
         let level = try run.routeLevel("require") ?? .session
         let settings =
             run.arguments.values("set") + (run.arguments.value("slots").map { ["slots=\($0)"] } ?? [])

@@ -60,14 +60,16 @@ extension Command {
             and keys
             are named and not printed. `altered` lists rows that were left out because they were altered in \
             the database;
-            `not_included`, what is held elsewhere.
+            `not_included`, what is held elsewhere. The audit log records the export.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
         let deployment = try run.deployment()
         let held = try deployment.holdings(of: name, in: app)
-        try run.console.print(held.json(of: deployment, at: run.now).prettyText)
+        let export = try held.json(of: deployment, at: run.now).prettyText
+        try deployment.recordExport(of: name, in: app, at: run.now)
+        try run.console.print(export)
         run.warn(of: held.altered)
         return .success
     }

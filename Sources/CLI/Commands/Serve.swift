@@ -72,7 +72,7 @@ extension AdminServices {
             WorkPool.Bounds(workers: 1, queue: 32, patience: 10_000), for: .administration)
         self.init(
             api: AdminAPIService(environment: environment, pool: pool),
-            console: try ConsoleService(environment: environment, pool: pool))
+            console: try ConsoleService(environment: environment, pool: pool), commands: pool)
     }
 }
 

@@ -57,19 +57,25 @@ extension Command {
         let deployment = try run.deployment()
         let endpoints = try deployment.webhookSettings().endpoints
         let counts = try deployment.store.deliveryCounts()
+        let lost = try deployment.store.droppedDeliveries()
+        func dropped(_ endpoint: WebhookEndpoint) -> Int64 {
+            lost.first { $0.endpoint == endpoint.id }?.count ?? 0
+        }
         try run.print([
-            "webhooks": .array(endpoints.map { .object($0.members) }), "waiting": .integer(counts.waiting),
+            "webhooks": .array(
+                endpoints.map { .object($0.members + [("dropped", .integer(dropped($0)))]) }),
+            "waiting": .integer(counts.waiting),
             "dead": .integer(counts.dead), "oldest": counts.oldest.map { .integer($0) } ?? .null,
         ]) {
             if endpoints.isEmpty { return "no webhooks; `countersign webhook add URL` adds one" }
             return Table.text(
-                head: ["ID", "URL", "APP", "EVENTS", "ADDRESSES", "SINCE"],
+                head: ["ID", "URL", "APP", "EVENTS", "ADDRESSES", "SINCE", "DROPPED"],
                 rows: endpoints.map { endpoint in
                     [
                         endpoint.id, endpoint.url, endpoint.app?.description ?? "all",
                         endpoint.types.isEmpty
                             ? "all" : endpoint.types.map(\.rawValue).sorted().joined(separator: ","),
-                        endpoint.reach.rawValue, TimeText.text(endpoint.created),
+                        endpoint.reach.rawValue, TimeText.text(endpoint.created), "\(dropped(endpoint))",
                     ]
                 }) + "\n\(counts.waiting) deliveries wait, \(counts.dead) were given up"
         }

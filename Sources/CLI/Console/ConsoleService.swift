@@ -35,33 +35,38 @@ final class ConsoleService: AdminConsole {
 
     func answer(
         to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
-    ) async -> (response: ServerResponse, caller: String?) {
+    ) async -> (response: ServerResponse, caller: String?, effect: ConsoleEffect) {
         var caller: String?
         do throws(APIProblem) {
             let client = try client(of: exchange, configuration: configuration)
             let path = exchange.request.head.span.extracting(exchange.request.path.range).text
             if let asset = ConsoleAsset.all.first(where: { $0.path == path }) {
-                return (asset.response, nil)
+                return (asset.response, nil, .showed)
             }
-            if path == "/console" || path == "/console/" { return (.seeOther("/"), nil) }
+            if path == "/console" || path == "/console/" { return (.seeOther("/"), nil, .showed) }
             if path == "/console/sign-in" {
                 let request = try await read(
                     exchange, from: client, atMost: ConsoleService.mostSignInBytes)
                 let former = try session(of: exchange.request, configuration: configuration)
-                return try await signIn(
+                let answer = try await signIn(
                     request, replacing: former?.token.id, configuration: configuration)
+                return (answer.response, answer.caller, .changed)
             }
             // Before a body is read: a stranger holds none.
             guard let session = try session(of: exchange.request, configuration: configuration),
                 await isInUse(session, for: path, configuration: configuration)
-            else { return (.page(SignInPage.markup(for: nil), status: 401), nil) }
+            else { return (.page(SignInPage.markup(for: nil), status: 401), nil, .showed) }
             caller = session.token.callerText
+            exchange.recordProof(.release)
             let request = try await read(exchange, from: client, atMost: ConsoleService.mostFormBytes)
-            let response = try await serve(
+            let served = try await serve(
                 request, for: session, configuration: configuration, figures: figures)
-            return (response, caller)
+            return (served.response, caller, served.effect)
         } catch {
-            return (.page(ConsolePage(error).markupAlone, status: error.status, fields: error.fields), caller)
+            return (
+                .page(ConsolePage(error).markupAlone, status: error.status, fields: error.fields), caller,
+                .showed
+            )
         }
     }
 
@@ -232,7 +237,7 @@ final class ConsoleService: AdminConsole {
     private func serve(
         _ request: ConsoleRequest, for session: Session, configuration: Configuration,
         figures: ServerFigures
-    ) async throws(APIProblem) -> ServerResponse {
+    ) async throws(APIProblem) -> Served {
         if case .submit(let form) = request.method {
             guard let sent = form["form"], session.formToken.isPresented(as: sent) else {
                 throw APIProblem(
@@ -246,22 +251,23 @@ final class ConsoleService: AdminConsole {
             host: CommandHost(configuration, actor: session.token.actor, opening: opening),
             environment: environment,
             answers: answers, now: SystemTime().now)
-        if request.segments == ["live"] { return LiveFigures(visit).response }
+        if request.segments == ["live"] { return Served(LiveFigures(visit).response, effect: .showed) }
         if request.segments == ["sign-out"], case .submit = request.method {
-            return await signOut(visit)
+            return Served(await signOut(visit), effect: .changed)
         }
         let isSlow = request.segments == ["doctor"]
         let tokens = tokens
-        let outcome = await run(on: isSlow ? doctorPool : pool) { () -> Result<ServerResponse, APIProblem> in
+        let outcome = await run(on: isSlow ? doctorPool : pool) { () -> Result<Served, APIProblem> in
             defer { visit.host.end() }
             // It may have been ended while the request waited.
             guard tokens.isCurrent(visit.session, configuration: configuration) else {
-                return .success(.page(SignInPage.markup(for: nil), status: 401))
+                return .success(Served(.page(SignInPage.markup(for: nil), status: 401), effect: .showed))
             }
             do throws(APIProblem) {
                 return .success(try ConsoleService.response(to: request, of: visit))
             } catch {
-                return .success(.page(ConsolePage(error).markup(for: visit), status: error.status))
+                let page = ServerResponse.page(ConsolePage(error).markup(for: visit), status: error.status)
+                return .success(Served(page, effect: .showed))
             }
         }
         return try outcome.get()
@@ -288,18 +294,28 @@ final class ConsoleService: AdminConsole {
             ])
     }
 
+    /// A response, and what was done for it.
+    private struct Served: Sendable {
+        let response: ServerResponse
+        let effect: ConsoleEffect
+
+        init(_ response: ServerResponse, effect: ConsoleEffect) { (self.response, self.effect) = (response, effect) }
+    }
+
     private static func response(
         to request: ConsoleRequest, of visit: ConsoleVisit
-    ) throws(APIProblem) -> ServerResponse {
+    ) throws(APIProblem) -> Served {
+        let effect: ConsoleEffect = if case .read = request.method { .showed } else { .changed }
         switch try ConsoleRoutes.answer(to: request, of: visit) {
-        case .page(let page): return .page(page.markup(for: visit), status: page.status)
-        case .redirect(let path): return .seeOther(path)
+        case .page(let page): return Served(.page(page.markup(for: visit), status: page.status), effect: effect)
+        case .redirect(let path): return Served(.seeOther(path), effect: effect)
         case .download(let name, let body):
-            return ServerResponse(
+            let response = ServerResponse(
                 status: 200, type: "application/json",
                 fields: ConsoleFields.unstored + [
                     ServerResponse.Field("Content-Disposition", value: "attachment; filename=\"\(name)\"")
                 ], body: body)
+            return Served(response, effect: .exported)
         }
     }
 
@@ -313,7 +329,8 @@ final class ConsoleService: AdminConsole {
         on pool: WorkPool, work: @escaping @Sendable () -> Result<Value, APIProblem>
     ) async -> Result<Value, APIProblem> {
         do {
-            return try await pool.run(work)
+            return try await pool.run(within: APIProblem.mostCommandMilliseconds, work)
+                ?? .failure(APIProblem.late)
         } catch {
             return .failure(
                 APIProblem(503, code: "unavailable", detail: "others are being served; try again in a moment")

@@ -11,6 +11,14 @@ package struct CrossOriginRules: Sendable, Equatable {
 
     package var isEmpty: Bool { origins.isEmpty && credentialedOrigins.isEmpty }
 
+    /// The same pages, none of which has the browser send cookies.
+    package var withoutCookies: CrossOriginRules {
+        var rules = self
+        rules.origins = origins == ["*"] ? origins : credentialedOrigins + origins
+        rules.credentialedOrigins = []
+        return rules
+    }
+
     /// What a page of that origin may do; nil for nothing.
     package func grant(to origin: Span<UInt8>) -> CrossOriginGrant? {
         for named in credentialedOrigins where CrossOriginRules.equals(origin, text: named) {

@@ -60,7 +60,10 @@ package final class AppTraffic: Sendable {
     package init?(app: String, policy: Policy) {
         guard !policy.traffic.isEmpty || policy.routes.limitTraffic else { return nil }
         self.app = app
-        rules = policy.traffic
+        var rules = policy.traffic
+        // A browser's cookies belong to one app, and a preflight request names one by its host alone.
+        if policy.legacyHost == nil { rules.crossOrigin = rules.crossOrigin.withoutCookies }
+        self.rules = rules
         routes = policy.routes
     }
 

@@ -118,6 +118,9 @@ struct UnprovenConnectionQueue {
     /// The next connection to evict.
     var first: Connection? { heap.first?.first }
 
+    /// The connection of that address that has been unproven for longest.
+    func first(of address: NetworkAddress) -> Connection? { groups[address.prefix(bits: 48)]?.first }
+
     /// The number of connections of the address with the most.
     var most: Int { heap.first?.count ?? 0 }
 

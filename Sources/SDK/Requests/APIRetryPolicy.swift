@@ -6,12 +6,13 @@ import CountersignTrust
 /// How often a client repeats a request, and how long it waits before each repetition.
 ///
 /// A request is repeated only if that is harmless: its method is safe (`GET`, `HEAD`, `OPTIONS`), or its
-/// idempotency key shows the server that it is a copy. The client repeats a request that got no response, and
-/// one that the authority refused for now; a safe one also after the backend's status 429, 502, 503 or 504.
-/// It does not repeat a keyed request that the backend has answered, because the server would repeat that
-/// response; nor a request of the app alone that may have arrived, because without a session the server
-/// recognizes its key from the same address only. It never repeats a body that can be read once only, or a
-/// request to a server that is not trusted.
+/// idempotency key shows the server that it is a copy. The client repeats a request that got no response,
+/// and one that the authority refused for now; a safe one also after the backend's status 429, 502, 503 or
+/// 504. It does not repeat a keyed request that the backend has answered, because the server would repeat
+/// that response; nor a request of the app alone that may have arrived, because without a session the
+/// server recognizes its key from the same address only. It never repeats a body that can be read once
+/// only, a request to a server that is not trusted, or a keyed one once the server may have forgotten the
+/// key: after ten minutes, or the longer time that the server has told.
 public struct APIRetryPolicy: Sendable, Hashable {
     /// How often a request is sent at most, including the first time: 1 to 10.
     public var attempts: Int
@@ -149,8 +150,8 @@ extension TransportError {
         switch cause {
         case .offline, .hostNotFound, .connectionRefused, .timedOut, .connectionLost, .tls, .trustReplaced:
             true
-        case .untrusted, .malformedAnswer, .answerTooLarge, .cancelled, .body, .bodyUsedUp, .malformedRequest,
-            .machine:
+        case .untrusted, .malformedAnswer, .answerTooLarge, .cancelled, .body, .bodyUsedUp, .keyExpired,
+            .malformedRequest, .machine:
             false
         }
     }

@@ -116,6 +116,7 @@ struct CallContext: Sendable {
     let report: StatePublisher
     let names: CallNames
     let hints: UpdateHints
+    let keyLifetime = KeyLifetime()
     let jar: CookieJar
 
     /// `trust` is the one in force; `report` has the listeners that the options name.

@@ -20,6 +20,8 @@ final class CallTransport: Transport {
         var copies = 0
         /// Why another copy follows, if one does.
         var before: CountersignEvent.Retry?
+        /// When the first keyed copy was sent that may have arrived.
+        var keyed: SendingTime?
     }
 
     private struct State {
@@ -56,6 +58,7 @@ final class CallTransport: Transport {
     func send(_ draft: Draft) async throws(TransportError) -> Response {
         // The caller no longer waits: the transport sends no further copy.
         if Task.isCancelled { throw TransportError(.cancelled, fate: .notSent) }
+        let isFirst = try beginKeyed(draft)
         let (copy, why) = trace.with { trace in
             trace.copies += 1
             defer { trace.before = nil }
@@ -68,13 +71,32 @@ final class CallTransport: Transport {
             let answer = try await context.carrier.send(request, progress: options.progress)
             return try await read(answer)
         } catch {
-            trace.with { $0.before = .lostAnswer }
+            trace.with { trace in
+                trace.before = .lostAnswer
+                if isFirst, error.fate == .notSent { trace.keyed = nil }
+            }
             throw error
         }
     }
 
+    /// Throws if an earlier copy was sent so long ago that the server may have forgotten its key. True for
+    /// the first copy of a keyed request.
+    private func beginKeyed(_ draft: Draft) throws(TransportError) -> Bool {
+        guard draft.fields.contains(where: { $0.isNamed("idempotency-key") }) else { return false }
+        let clock = context.options.clock
+        guard let first = trace.with({ $0.keyed }) else {
+            trace.with { $0.keyed = SendingTime(clock) }
+            return true
+        }
+        guard !first.isOver(after: context.keyLifetime.seconds, by: clock) else {
+            throw TransportError(.keyExpired, fate: .outcomeUnknown)
+        }
+        return false
+    }
+
     private func read(_ answer: IncomingResponse) async throws(TransportError) -> Response {
         let fields = answer.fields.map(Draft.Field.init)
+        context.keyLifetime.note(answer.fields, over: context.base.origin.security)
         state.with { $0.fields = answer.fields }
         guard case .whole(let limit) = options.reading else {
             return try await readAhead(answer, fields: fields)

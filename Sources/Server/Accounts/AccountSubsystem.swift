@@ -60,7 +60,7 @@ final class AccountSubsystem {
                 signIn: composition.legacyLogin(
                     try LegacyLoginService(keys, reader: sessions.life.reader),
                     accounts: sessions.life.reader)),
-            keys: sessions.live.keys)
+            keys: sessions.live.keys, policyFiles: deployment.policyFiles)
     }
 
     var routes: [Route] {
@@ -105,6 +105,7 @@ struct AccountServices: Sendable {
     let legacyLogins: LegacyLoginServices
     /// Finds the release of an unsigned call.
     let keys: ReleaseKeyDirectory
+    let policyFiles: PolicyFiles
 }
 
 /// What verifies the logins of legacy clients.

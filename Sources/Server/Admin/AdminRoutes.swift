@@ -1,4 +1,5 @@
 import CountersignHTTP
+import CountersignThreads
 import CountersignWire
 
 /// Serves the routes below `/api/`, which check their own tokens.
@@ -16,17 +17,41 @@ package protocol AdminConsole: Sendable {
     /// for the log; nil if none was valid.
     func answer(
         to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
-    ) async -> (response: ServerResponse, caller: String?)
+    ) async -> (response: ServerResponse, caller: String?, effect: ConsoleEffect)
+}
+
+/// What the console has done for a caller, which decides whether the log has a line.
+package enum ConsoleEffect: Sendable {
+    /// It has shown something, or nothing.
+    case showed
+    /// It has handed out data to take away.
+    case exported
+    case changed
 }
 
 /// What the administrators' listener serves beside its own routes.
 package struct AdminServices: Sendable {
     let api: any AdminAPI
     let console: any AdminConsole
+    /// The threads on which both run commands.
+    let commands: WorkPool
 
-    package init(api: any AdminAPI, console: any AdminConsole) {
-        self.api = api
-        self.console = console
+    package init(api: any AdminAPI, console: any AdminConsole, commands: WorkPool) {
+        (self.api, self.console, self.commands) = (api, console, commands)
+    }
+
+    /// Seconds after which a command counts as one that hangs.
+    private static let mostSeconds = 30
+
+    /// What an operator is told of a command that hangs; nil for none.
+    var hang: String? {
+        guard let milliseconds = commands.longestRun, milliseconds >= AdminServices.mostSeconds * 1_000 else {
+            return nil
+        }
+        return
+            """
+            a command of the API or the console has run for \(milliseconds / 1_000) s, and others wait for it
+            """
     }
 }
 
@@ -64,16 +89,22 @@ struct AdminRoutes: Handler {
         {
             let answer = await services.console.answer(
                 to: exchange, in: running.current, figures: figures)
-            logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
+            // Pages are read all the time.
+            if answer.effect != .showed || answer.caller == nil || answer.response.status >= 400 {
+                logCall(
+                    on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
+            }
             return await exchange.respond(answer.response)
         }
-        if request.matches(request.path, text: "/metrics"), token.isPresented(by: request) {
+        let isOperator = token.isPresented(by: request)
+        if isOperator { exchange.recordProof(.release) }
+        if request.matches(request.path, text: "/metrics"), isOperator {
             // A response is counted when it has been sent: its client may be the one that asks.
             await LoopBarrier.wait(for: loops, atMost: AdminRoutes.mostWait, on: exchange.loop)
         }
         guard request.matches(request.path, text: "/drill"), request.matches(request.method, text: "POST"),
-            token.isPresented(by: request)
-        else { return await exchange.respond(answer(to: request)) }
+            isOperator
+        else { return await exchange.respond(answer(to: request, isOperator: isOperator)) }
         await exchange.respond(await drills.answer(to: exchange))
     }
 
@@ -90,12 +121,6 @@ struct AdminRoutes: Handler {
         guard let log else { return }
         let request = exchange.request
         let path = request.head.span.extracting(request.path.range).text
-        // Pages are read all the time; what is taken away as a file is noted.
-        if kind == "console", caller != nil, status < 400, request.matches(request.method, text: "GET"),
-            !path.hasSuffix("/export")
-        {
-            return
-        }
         let subject = RefusalSampler.Subject(
             cause: .answered(status: status), address: exchange.source.address)
         guard caller != nil || log.admits(subject, now: exchange.loop.seconds) else { return }
@@ -104,12 +129,12 @@ struct AdminRoutes: Handler {
             subject: kind, message: "\(caller ?? "no valid token"): \(method) \(path): \(status)")
     }
 
-    private func answer(to request: Request) -> ServerResponse {
+    private func answer(to request: Request, isOperator: Bool) -> ServerResponse {
         if request.matches(request.path, text: "/health") {
             return .healthy
         }
         if request.matches(request.path, text: "/ready") { return readiness.answer }
-        guard token.isPresented(by: request) else { return .unauthorized }
+        guard isOperator else { return .unauthorized }
         if request.matches(request.path, text: "/drill") { return .otherMethod(allowed: "POST") }
         guard request.matches(request.path, text: "/metrics") else { return .notFound }
         guard request.matches(request.method, text: "GET") || request.matches(request.method, text: "HEAD")

@@ -215,6 +215,14 @@ struct Metrics: Sendable {
             "countersign_webhook_oldest_timestamp_seconds", kind: .gauge,
             help: "When the oldest event that waits happened, in Unix seconds; 0 if none waits.",
             value: counts.oldest ?? 0)
+        page.describe(
+            "countersign_webhook_dropped_total", kind: .counter,
+            help: "Deliveries that were dropped because the share of their endpoint was full.")
+        for drops in webhooks.dropped {
+            page.sample(
+                "countersign_webhook_dropped_total", labels: [("webhook", drops.endpoint)], value: drops.count
+            )
+        }
     }
 
     private static func add(_ nodes: NodeMembership, to page: inout PrometheusExposition) {

@@ -23,6 +23,8 @@ final class Readiness: Sendable {
         case clockSet = "clock-set"
         /// The lease has lapsed, and other nodes have another value of what all must have in common.
         case settings
+        /// A command of the API or the console hangs. Never a reason: clients are served meanwhile.
+        case administration
     }
 
     struct Reason: Sendable, Equatable {
@@ -35,6 +37,7 @@ final class Readiness: Sendable {
     private let pending = Locked<[Cause: String]>([:])
     /// What says at each question whether a cause is there.
     private let watches = Locked<[Cause: @Sendable () -> String?]>([:])
+    private let warnings = Locked<[Cause: @Sendable () -> String?]>([:])
 
     init() {}
 
@@ -44,6 +47,11 @@ final class Readiness: Sendable {
     /// Has `failure` say whether `cause` keeps the process from being ready, each time that is asked for.
     func watch(_ cause: Cause, failure: @escaping @Sendable () -> String?) {
         watches.with { $0[cause] = failure }
+    }
+
+    /// The same for what does not keep the process from being ready.
+    func watchWarning(_ cause: Cause, failure: @escaping @Sendable () -> String?) {
+        warnings.with { $0[cause] = failure }
     }
 
     /// Reports that `cause` is gone. Draining never goes away.
@@ -57,7 +65,8 @@ final class Readiness: Sendable {
 
     /// What is reported so, and does not keep the process from being ready yet.
     var pendingReasons: [Reason] {
-        let (pending, known) = (self.pending.with { $0 }, Set(reasons.map(\.cause)))
+        var (pending, known) = (self.pending.with { $0 }, Set(reasons.map(\.cause)))
+        for (cause, failure) in warnings.with({ $0 }) { pending[cause] = failure() }
         return Cause.allCases.compactMap { cause in
             known.contains(cause) ? nil : pending[cause].map { Reason(cause: cause, detail: $0) }
         }
@@ -76,16 +85,17 @@ final class Readiness: Sendable {
         return Cause.allCases.compactMap { cause in details[cause].map { Reason(cause: cause, detail: $0) } }
     }
 
-    /// 200 with `{"ready":true,"reasons":[]}`, or 503 with a reason for each cause. Pending reasons are
-    /// `warnings`, which is absent without any.
+    /// 200 with `{"ready":true,"reasons":[]}`, or 503 with a reason for each cause. `warnings`, if there are
+    /// any, do not keep the process from being ready.
     var answer: ServerResponse {
+        let reasons = reasons
         func list(_ reasons: [Reason]) -> JSONValue {
             .array(reasons.map { ["cause": .string($0.cause.rawValue), "detail": .string($0.detail)] })
         }
-        let (reasons, warnings) = (reasons, pendingReasons)
         var members: [(name: String, value: JSONValue)] = [
             ("ready", .bool(reasons.isEmpty)), ("reasons", list(reasons)),
         ]
+        let warnings = pendingReasons
         if !warnings.isEmpty { members.append(("warnings", list(warnings))) }
         let body = JSONValue.object(members)
         return ServerResponse(

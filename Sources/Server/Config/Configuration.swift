@@ -19,6 +19,8 @@ public struct Configuration: Sendable, Equatable {
     public var upstreamSettings = UpstreamSettings()
     /// Where apps and releases are kept; by default in the data folder.
     public var store: StoreLocation
+    /// The folder of the files that values of policies name; nil for one in the data folder.
+    package var policyFiles: String?
     /// How long sessions are served while a shared store is away.
     package var outage = OutagePolicy.grace(seconds: 5)
     /// Where the replay entries are kept.
@@ -133,13 +135,17 @@ extension Configuration {
         rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
         acknowledging acknowledgement: ChangeAcknowledgement = .followed,
         consenting consent: MigrationConsent = .expanding, interruptedBy drill: OutageDrill? = nil,
-        actor: AuditActor = .thisProcess, clock: any TimeSource = SystemTime()
+        actor: AuditActor = .thisProcess, clock: any TimeSource = SystemTime(),
+        policyFiles naming: PolicyFiles.Naming = .allowed
     ) throws(OperationalError) -> Deployment {
-        try Deployment(
-            folder: DataFolder(data, absence: absence),
+        let folder = try DataFolder(data, absence: absence)
+        return try Deployment(
+            folder: folder,
             store: store.open(
                 inspecting: inspection, acknowledging: acknowledgement, interruptedBy: drill),
-            environment: environment, actor: actor, clock: clock, rootSealer: rootSealer, consenting: consent)
+            environment: environment, actor: actor, clock: clock, rootSealer: rootSealer,
+            consenting: consent,
+            policyFiles: PolicyFiles(folder: policyFiles ?? folder.policyFiles, naming: naming))
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do

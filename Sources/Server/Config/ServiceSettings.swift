@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignHTTP
+import CountersignSchemes
 import CountersignWire
 
 /// How often passwords may be guessed, and how many resources logins may use.
@@ -108,6 +109,11 @@ public struct IdempotencySettings: Sendable, Equatable {
     package var answerBytes = 64 << 10
     package var bounds = IdempotencyBounds()
 
+    /// What responses say about it.
+    var retention: ServerResponse.Field {
+        ServerResponse.Field(KeyRetention.fieldName, value: String(bounds.floor))
+    }
+
     /// The defaults.
     public init() {}
 }
@@ -122,20 +128,25 @@ extension Setting {
             "limit-kept-keys", at: \.idempotency.bounds.all.keys, in: 100...1_000_000_000, unit: .count,
             effect: .onRestart, scope: .deployment,
             meaning:
-                "Idempotency-Keys kept in one day; a tenth for callers of one release without a session, "
-                + "half for all callers without a session"
+                "Idempotency-Keys that are kept; finished ones are forgotten within their day where room is "
+                + "needed"
         ),
+        number(
+            "limit-kept-floor", at: \.idempotency.bounds.floor,
+            in: KeyRetention.lowest...KeyRetention.highest, unit: .seconds,
+            effect: .onRestart,
+            meaning: "seconds for which a finished Idempotency-Key is kept in any case"),
         number(
             "limit-kept-few-keys", at: \.idempotency.bounds.fewKeys, in: 0...1_000_000, unit: .count,
             effect: .onRestart, scope: .deployment,
             meaning:
-                "keys up to which an account, or a network of callers without a session, has a reserve "
-                + "of an eighth"
+                "keys up to which an account, or a network of callers without a session, is not among the "
+                + "largest, whose keys are forgotten first"
         ),
         number(
             "limit-kept-bytes", at: \.idempotency.bounds.all.bytes, in: (1 << 20)...(1 << 46), unit: .bytes,
             effect: .onRestart, scope: .deployment,
-            meaning: "bytes of their answers, shared in the same way"),
+            meaning: "bytes of their answers"),
         number(
             "limit-kept-refusal-bytes", at: \.refusalBytes, in: 0...(1 << 40), unit: .bytes,
             effect: .onRestart,
@@ -167,5 +178,10 @@ extension Setting {
             "log-sample-lines", at: \.logSampling.mostLines, in: 1...10_000_000, unit: .count,
             effect: .onReload,
             meaning: "such lines of all causes and addresses together"),
+        number(
+            "log-verified-lines", at: \.logSampling.verifiedLines, in: 0...10_000_000, unit: .count,
+            effect: .onReload,
+            meaning:
+                "lines of verified callers in that time; the rest is sampled and counted. 0: every line"),
     ]
 }

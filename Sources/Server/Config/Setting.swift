@@ -200,6 +200,13 @@ extension Setting {
             set: { configuration, text in StoreLocation(text: text).map { configuration.store = $0 } },
             show: { .string($0.store.text) }),
         Setting(
+            "policy-files", placeholder: "DIR",
+            meaning:
+                "the folder of the files that policies name, as `breached-passwords` does; a link must lead "
+                + "to a file in it (default: DATA/policy-files)",
+            expected: "a path", kind: .folder, effect: .onRestart,
+            set: { $0.policyFiles = $1 }, show: { .optional($0.policyFiles) }),
+        Setting(
             "outage", placeholder: "RULE",
             meaning:
                 "requests while a PostgreSQL store is away: `grace:SECONDS` judges by what is in memory for "

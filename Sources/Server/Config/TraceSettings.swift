@@ -19,6 +19,8 @@ public struct TraceSettings: Sendable, Equatable {
     public var rule = ContextRule.continue
     /// One in so many traces is sampled.
     public var sample = 1
+    /// Traces a second that are sampled because a verified caller asks for it.
+    var callers = 20
     /// Receives the spans; nil for none.
     package var collector: TraceCollector?
     /// A file of field lines that are sent to the collector, such as its `Authorization`.
@@ -66,6 +68,9 @@ extension Setting {
         number(
             "trace-sample", at: \.tracing.sample, in: 1...1_000_000_000, unit: .count, effect: .onReload,
             meaning: "one in so many traces that begin at the gateway is sampled"),
+        number(
+            "trace-callers", at: \.tracing.callers, in: 0...1_000_000, unit: .count, effect: .onReload,
+            meaning: "traces a second that are sampled because a verified caller's context says so"),
         Setting(
             "trace-export", placeholder: "URL",
             meaning:

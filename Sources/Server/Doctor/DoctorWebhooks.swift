@@ -4,12 +4,16 @@ import CountersignWire
 extension Doctor {
     /// Seconds after which an event that waits is late: the endpoint has failed five times.
     private static let late: Int64 = 3_600
+    /// Seconds for which events that were dropped are reported.
+    private static let recent: Int64 = 86_400
 
     mutating func checkWebhooks(of deployment: Deployment) {
         let counts: WebhookCounts
+        let dropped: [WebhookDrops]
         let endpoints: Int
         do throws(OperationalError) {
             counts = try deployment.store.deliveryCounts()
+            dropped = try deployment.store.droppedDeliveries().filter { now - $0.last < Doctor.recent }
             endpoints = try deployment.webhookSettings().endpoints.count
         } catch {
             add(
@@ -29,7 +33,16 @@ extension Doctor {
                 message: "an event has waited since \(CivilTime.rfc3339Text(oldest)); \(counts.waiting) wait",
                 expected: "endpoints that answer with 2xx", command: ownCommand("webhook", "list"))
         }
-        if counts.dead == 0, counts.oldest.map({ now - $0 <= Doctor.late }) ?? true {
+        for drops in dropped {
+            add(
+                .webhooks, verdict: .warning,
+                message: """
+                    \(drops.endpoint) has lost \(drops.count) events, the last at \
+                    \(CivilTime.rfc3339Text(drops.last)): its share of the outbox was full
+                    """,
+                expected: "an endpoint that takes events", command: ownCommand("webhook", "list"))
+        }
+        if dropped.isEmpty, counts.dead == 0, counts.oldest.map({ now - $0 <= Doctor.late }) ?? true {
             add(.webhooks, message: "\(endpoints) endpoints; \(counts.waiting) events wait")
         }
     }

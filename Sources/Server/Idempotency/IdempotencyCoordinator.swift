@@ -2,22 +2,27 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignMemory
+import CountersignSchemes
 import CountersignWire
 
 /// Ensures that a keyed request runs once: its beginning is durable before the request reaches the backend,
 /// and its answer is kept. One for all loops. Source: docs/protocol.md, "Idempotent requests".
 final class IdempotencyCoordinator: Sendable {
     /// Seconds for which a key is remembered.
-    static let keptSeconds: Int64 = 86_400
+    static let keptSeconds = Int64(KeyRetention.highest)
     /// Bytes of an answer's body; a longer body is not kept.
     let largestKeptBody: Int
+    /// Says how long clients can rely on a key.
+    let retention: ServerResponse.Field
     private let deployment: Deployment
     private let store: any IdempotencyStore
     /// The same store, if it can be used without a task.
     private let immediateStore: (any ImmediateIdempotencyStore)?
     /// Takes the changes of upload tickets.
     let writer: any StoreWriter
-    private let bounds: IdempotencyBounds
+    private let limits: IdempotencyBounds
+    /// What ``IdempotencyBounds/latest`` is now.
+    private let latestTime: @Sendable () -> Int64?
     let running = RunningRequests()
     private let handOver: HandoverState
     /// Requests that begin before this time (Unix seconds) are refused: a restored deployment does not know
@@ -29,7 +34,8 @@ final class IdempotencyCoordinator: Sendable {
     init(
         _ deployment: Deployment, store: (any IdempotencyStore)? = nil, writer: any StoreWriter,
         settings: IdempotencySettings, handOver: HandoverState = HandoverState(),
-        monotonicSeconds: @escaping @Sendable () -> Int64 = EventLoop.monotonicSeconds
+        monotonicSeconds: @escaping @Sendable () -> Int64 = EventLoop.monotonicSeconds,
+        latestTime: @escaping @Sendable () -> Int64? = { .max }
     ) {
         self.handOver = handOver
         self.monotonicSeconds = monotonicSeconds
@@ -39,7 +45,15 @@ final class IdempotencyCoordinator: Sendable {
         self.deployment = deployment
         self.writer = writer
         largestKeptBody = settings.answerBytes
-        bounds = settings.bounds
+        limits = settings.bounds
+        self.latestTime = latestTime
+        retention = settings.retention
+    }
+
+    private var bounds: IdempotencyBounds {
+        var bounds = limits
+        bounds.latest = latestTime()
+        return bounds
     }
 
     enum Decision: Sendable {
@@ -223,11 +237,10 @@ final class IdempotencyCoordinator: Sendable {
             "Idempotency-Key: the request was begun before, and its outcome is not known; "
             + "it is not sent again"
     )
-    /// Keys are deleted at the end of their day: to find the end of the next one, the store would have to
-    /// search for the oldest key.
+    /// As keys grow older than the floor there is room again: as a rule long before that time is over.
     private static let full = Refusal(
         .unavailable, detail: "Idempotency-Key: as many are remembered as may be, of this caller or in all",
-        retryAfter: 600)
+        retryAfter: 60)
     private static let otherRequest = Refusal(
         .forbidden, detail: "Idempotency-Key: it was used for another request")
 }

@@ -88,7 +88,7 @@ extension LegacyRoutes {
         _ sent: PasswordField, on rung: Rung, in parameter: String, of app: LegacyApp
     ) async throws(Refusal) {
         guard let password = sent.password(on: rung) else { return }
-        let rule = NewPasswordRule(app.policy)
+        let rule = NewPasswordRule(app.policy, files: services.policyFiles)
         let rejection = try await services.steps.attempt { () throws(Refusal) in
             do throws(OperationalError) {
                 return try rule.rejection(of: password)

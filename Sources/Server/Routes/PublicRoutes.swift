@@ -25,7 +25,11 @@ extension ServerResponse {
 extension Route {
     /// `GET time`: the authority's clock, in an answer that a client can verify. Source: docs/protocol.md,
     /// "Time".
-    static func time(signedBy signing: ResponseSigner, by clock: any TimeSource) -> Route {
+    ///
+    /// `retention` says how long keys are kept: a client can learn it before its first keyed request.
+    static func time(
+        signedBy signing: ResponseSigner, by clock: any TimeSource, stating retention: ServerResponse.Field
+    ) -> Route {
         Route(.time) { (call) throws(Refusal) in
             guard clock.isPresent(call.now) else {
                 throw Refusal(.unavailable, detail: "the clock is not trusted", retryAfter: 60)
@@ -37,6 +41,7 @@ extension Route {
             // Without a nonce, only the binding to the request's signature keeps another party from
             // presenting the answer later.
             if nonce != nil { answer.binding = .content }
+            answer.answer.fields.append(retention)
             return answer
         }
     }

@@ -11,11 +11,17 @@ import CountersignWire
 final class LoopTracer {
     var rules: TraceRules
     private let exporter: SpanExporter?
+    private let budget: TraceBudget
     private var generator: SplitMix64
 
-    init(_ rules: TraceRules, exportingTo exporter: SpanExporter?, seed: UInt64) {
+    /// All loops have one `budget`.
+    init(
+        _ rules: TraceRules, exportingTo exporter: SpanExporter?, budget: TraceBudget = TraceBudget(),
+        seed: UInt64
+    ) {
         self.rules = rules
         self.exporter = exporter
+        self.budget = budget
         generator = SplitMix64(seed: seed)
     }
 
@@ -50,7 +56,8 @@ final class LoopTracer {
     /// Gives the request its place in a trace, once, if ``isActive``.
     ///
     /// A caller that has proved nothing does not decide that its trace is recorded: such callers could fill
-    /// the queue of spans.
+    /// the queue of spans. Those that have proved something do within a budget: a release key is in every
+    /// copy of the app.
     func begin(_ event: RequestEvent, request: borrowing Request, isProven: Bool) {
         guard isActive, event.trace == nil else { return }
         let context = rules.rule == .continue ? TraceContext(request) : nil
@@ -58,7 +65,10 @@ final class LoopTracer {
         event.trace = RequestTrace(
             id: context?.trace ?? TraceID(using: &generator), caller: context?.parent,
             server: SpanID(using: &generator), client: SpanID(using: &generator),
-            isSampled: isDrawn || isProven && context?.isSampled == true)
+            isSampled: isDrawn
+                || isProven && context?.isSampled == true
+                    && budget.take(perSecond: rules.callers, at: RequestEvent.nanoseconds())
+        )
     }
 
     /// The trace that a log line or a refusal names; nil for a request without one.

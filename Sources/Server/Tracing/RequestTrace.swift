@@ -1,4 +1,5 @@
 import CountersignWire
+import Synchronization
 
 /// The operations of one request in its trace: the gateway's own, and the request to the backend. Confined
 /// to the loop of its request.
@@ -24,9 +25,37 @@ struct TraceRules: Sendable, Equatable {
     var rule: TraceSettings.ContextRule
     /// One in so many traces that begin at the gateway is sampled; at least 1.
     var sample: Int
+    /// Traces a second that are sampled because a caller asks for it.
+    var callers: Int
 
     init(_ settings: TraceSettings) {
         rule = settings.rule
         sample = settings.sample
+        callers = settings.callers
+    }
+}
+
+/// How many traces are sampled because their callers ask for it: a token bucket for all loops.
+final class TraceBudget: Sendable {
+    /// Seconds of the rate that may be used at once.
+    static let burstSeconds = 10
+
+    /// When the budget will be full, in nanoseconds.
+    private let fullAt = Atomic<UInt64>(0)
+
+    /// Whether one more may be sampled; counts it then. `now` is in nanoseconds of a monotonic clock.
+    func take(perSecond rate: Int, at now: UInt64) -> Bool {
+        guard rate > 0 else { return false }
+        let interval = 1_000_000_000 / UInt64(rate)
+        let latest = now + UInt64(TraceBudget.burstSeconds) * 1_000_000_000
+        var seen = fullAt.load(ordering: .relaxed)
+        while true {
+            let next = max(min(seen, latest), now) + interval
+            guard next <= latest else { return false }
+            let (isDone, current) = fullAt.compareExchange(
+                expected: seen, desired: next, ordering: .relaxed)
+            if isDone { return true }
+            seen = current
+        }
     }
 }

@@ -10,7 +10,8 @@ enum CrossOriginResponse {
     /// The most bytes of a list of names that is sent back.
     private static let mostNames = 2_048
     private static let exposed =
-        "content-digest, countersign-event, countersign-replayed, countersign-update, idempotency-key, "
+        "content-digest, countersign-event, countersign-keys-kept, countersign-replayed, countersign-update, "
+        + "idempotency-key, "
         + "ratelimit, ratelimit-policy, retry-after, signature, signature-input"
 
     /// The answer to a preflight request of a page that may call.

@@ -33,12 +33,12 @@ extension Gateway {
     /// Adds fields to the response of a forwarded request. The backend's own fields for web pages do not pass
     /// where the app has rules for those.
     static func add(
-        _ fields: [ServerResponse.Field], to forwarding: inout ForwardedRequest, by rules: AppTraffic
+        _ fields: [ServerResponse.Field], to forwarding: inout ForwardedRequest, by rules: AppTraffic?
     ) {
         for field in fields {
             forwarding.addedToAnswer += "\(field.name): \(field.value)\r\n".utf8
         }
-        if !rules.rules.crossOrigin.isEmpty { forwarding.crossOriginFields = .removed }
+        if rules?.rules.crossOrigin.isEmpty == false { forwarding.crossOriginFields = .removed }
     }
 
     /// The monotonic clock.

@@ -38,7 +38,24 @@ final class RateCounter: Sendable {
         let rate: RequestRate
         /// Unambiguous among all parties.
         let key: [UInt8]
+        /// The same for the part of the party that the request comes from; nil if the party has no parts.
+        var share: [UInt8]?
     }
+
+    /// Which part of a party has asked last, and when another one has.
+    private struct Contest {
+        var last: [UInt8]
+        /// When, in microseconds.
+        var at: Int64
+        /// In microseconds; nil as long as all requests came from one part.
+        var changed: Int64?
+    }
+
+    private let contests = Locked<[[UInt8]: Contest]>([:])
+    /// Parties with parts whose contest is remembered.
+    private static let mostContests = 4_096
+    /// Microseconds for which a request of one part counts as one that others meet with.
+    private static let contestLength: Int64 = 60_000_000
 
     /// What remains of the rate that is nearest to its end.
     struct State: Equatable {
@@ -60,15 +77,67 @@ final class RateCounter: Sendable {
         var debits: [(table: LimitTable, debit: LimitTable.Debit)] = []
         for count in counts {
             let table = table(of: count.rate)
-            switch table.debit(count.key.span, limit: RateCounter.limit(of: count.rate), at: now) {
-            case .allowed(let debit): debits.append((table, debit))
-            case .refused(let wait):
+            var wait = waitForShare(of: count, in: table, at: now)
+            if wait == nil {
+                switch table.debit(count.key.span, limit: RateCounter.limit(of: count.rate), at: now) {
+                case .allowed(let debit): debits.append((table, debit))
+                case .refused(let time): wait = time
+                }
+            }
+            if let wait {
                 for (table, debit) in debits { table.refund(debit, at: now) }
                 return .refused(
                     state(of: count, at: now), wait: RateCounter.seconds(fromMicroseconds: max(wait, 1)))
             }
+            if let share = count.share,
+                case .allowed(let debit) = table.debit(
+                    share.span, limit: RateCounter.shareLimit(of: count.rate), at: now)
+            {
+                debits.append((table, debit))
+            }
         }
         return .allowed(counts.map { state(of: $0, at: now) }.min { $0.remaining < $1.remaining })
+    }
+
+    // MARK: Shares
+
+    /// Microseconds that this part of the party has to wait for others; nil if it need not.
+    ///
+    /// As long as all requests come from one part, it may use the whole rate. Once another has asked, a
+    /// part may have used less than what is left for all: so one part alone comes to a half, two to a third
+    /// each, and one that asks seldom finds something left however often the others ask.
+    private func waitForShare(of count: Count, in table: LimitTable, at now: Int64) -> Int64? {
+        guard let share = count.share, isContested(count, by: share, at: now) else { return nil }
+        let used = table.used(share.span, limit: RateCounter.shareLimit(of: count.rate), at: now)
+        let left =
+            count.rate.burst - table.used(count.key.span, limit: RateCounter.limit(of: count.rate), at: now)
+        // With nothing left, the rate itself says how long to wait.
+        guard left > 0, used >= left else { return nil }
+        return (Int64(used - left) / 2 + 1) * count.rate.refillMicroseconds
+    }
+
+    private func isContested(_ count: Count, by share: [UInt8], at now: Int64) -> Bool {
+        let length = max(
+            RateCounter.contestLength, Int64(count.rate.burst) * count.rate.refillMicroseconds)
+        return contests.with { contests in
+            if contests.count >= RateCounter.mostContests, contests[count.key] == nil {
+                contests.removeAll(keepingCapacity: true)
+            }
+            var contest = contests[count.key] ?? Contest(last: share, at: now)
+            if contest.last != share {
+                (contest.last, contest.changed) = (share, now - contest.at <= length ? now : nil)
+            }
+            contest.at = now
+            contests[count.key] = contest
+            return contest.changed.map { now - $0 <= length } ?? false
+        }
+    }
+
+    /// What one part has used. Of a small rate it refills half as fast as the rate, so that a part that has
+    /// just used the only request is not the first to use the next one.
+    private static func shareLimit(of rate: RequestRate) -> RateLimit {
+        RateLimit(
+            burst: rate.burst, interval: rate.refillMicroseconds * (rate.burst < 4 ? 2 : 1))
     }
 
     private func state(of count: Count, at now: Int64) -> State {

@@ -111,9 +111,12 @@ final class TrafficControl {
         let route = rule.map { "\($0.prefixText) \($0.methods)" } ?? ""
         return RequestRates.Subject.allCases.compactMap { subject in
             guard let rate = rates[subject], let id = text(of: subject, in: party) else { return nil }
+            let parts = [app, route, subject.rawValue, rate.text, id]
+            // A release key is in every copy of the app: one of its callers must not use up the others' rate.
             return RateCounter.Count(
                 name: rule == nil ? subject.rawValue : "route-\(subject.rawValue)", rate: rate,
-                key: key([app, route, subject.rawValue, rate.text, id]))
+                key: key(parts),
+                share: subject == .release ? key(parts + [text(of: party.address)]) : nil)
         }
     }
 

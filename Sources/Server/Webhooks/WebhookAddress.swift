@@ -27,6 +27,17 @@ struct WebhookAddress: Sendable {
         !special.contains { $0.contains(address) }
     }
 
+    /// The same for a name that does not resolve and one that leads into the own network: a party that may add
+    /// endpoints and read why a delivery failed must not look names of that network up.
+    private static func notPublic(_ host: Trust.Host) -> OperationalError {
+        OperationalError(
+            .failed,
+            message: """
+                \(host) does not resolve, or leads to an address that is not an address of the Internet; \
+                `webhook add --allow-private` allows such an address
+                """)
+    }
+
     /// Resolves the endpoint's name, which blocks. Every address must be allowed: otherwise a name with a
     /// public and a private one would be called now and then.
     init(of endpoint: WebhookEndpoint) throws(OperationalError) {
@@ -37,15 +48,12 @@ struct WebhookAddress: Sendable {
             addresses = try SocketAddress.resolve(
                 host: parts.origin.host.description, port: Int(parts.origin.port))
         } catch {
+            guard endpoint.reach == .anyAddress else { throw WebhookAddress.notPublic(parts.origin.host) }
             throw OperationalError(.unreachable, message: "\(error)")
         }
         for each in addresses where endpoint.reach == .publicAddresses {
             guard WebhookAddress.isPublic(each.network) else {
-                throw OperationalError(
-                    .failed,
-                    message:
-                        "\(parts.origin.host) leads to \(each.network.text), which is not an address of the "
-                        + "Internet; `webhook add --allow-private` allows that")
+                throw WebhookAddress.notPublic(parts.origin.host)
             }
         }
         guard let first = addresses.first, let host = try? Trust.Host(first.network.text) else {

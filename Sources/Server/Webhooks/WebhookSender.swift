@@ -5,14 +5,14 @@ import CountersignTransport
 import CountersignTrust
 import CountersignWire
 
-/// Delivers what waits in the outbox, on threads of its own, because resolving a name and a slow endpoint
-/// block.
+/// Delivers what waits in the outbox, each attempt on a thread of its own, because resolving a name and a
+/// slow endpoint block. An endpoint has room for two attempts of its own, so that none takes the threads of
+/// another.
 ///
 /// A delivery is deleted after a 2xx response only. A process that ends in between leaves it to the next
 /// one, or to another node, so that an endpoint may be told of an event more than once.
 final class WebhookSender: Sendable {
-    private static let threads = 4
-    /// Deliveries to one endpoint at a time, so that a slow one leaves threads to the others.
+    /// Deliveries to one endpoint at a time.
     private static let mostOfEndpoint = 2
     /// Seconds that a delivery is left to the thread that has taken it: longer than an attempt can last.
     private static let leaseSeconds: Int64 = 60
@@ -29,6 +29,8 @@ final class WebhookSender: Sendable {
 
     private struct State: Sendable {
         var isStopping = false
+        /// An attempt has ended since the last look into the outbox: its endpoint is not busy any more.
+        var hasEnded = false
         /// Threads that have not ended.
         var running = 0
         var inFlight: [String: Int] = [:]
@@ -38,6 +40,7 @@ final class WebhookSender: Sendable {
         var failure: String?
         /// The endpoints whose last attempt failed: each change is noted once.
         var failing: Set<String> = []
+        var dropped: [WebhookDrops] = []
     }
 
     private let deployment: Deployment
@@ -55,13 +58,28 @@ final class WebhookSender: Sendable {
     var figures: Figures { state.with { $0.figures } }
 
     func start() throws(OperationalError) {
-        state.with { $0.running = WebhookSender.threads }
-        // Nothing joins them: an endpoint may take its time.
-        _ = try WorkerThreads(WebhookSender.threads, purpose: "to deliver webhooks on") {
-            self.run()
-            self.state.with { $0.running -= 1 }
-            self.state.wakeAll()
+        let dropped = try store.droppedDeliveries()
+        state.with { $0.dropped = dropped }
+        try startThread { self.run() }
+    }
+
+    private func startThread(_ body: @escaping @Sendable () -> Void) throws(OperationalError) {
+        state.with { $0.running += 1 }
+        do throws(OperationalError) {
+            // Nothing joins it: an endpoint may take its time.
+            _ = try WorkerThreads(purpose: "to deliver webhooks on") {
+                body()
+                self.threadEnded()
+            }
+        } catch {
+            threadEnded()
+            throw error
         }
+    }
+
+    private func threadEnded() {
+        state.with { $0.running -= 1 }
+        state.wakeAll()
     }
 
     /// Waits for attempts in flight, at most two seconds: what they have not settled by then is delivered
@@ -74,50 +92,107 @@ final class WebhookSender: Sendable {
 
     /// Call every few seconds. Tells nothing without `now`, and deletes nothing without `sweepTime`.
     func runMaintenance(at now: TrustedTime?, sweepingAt sweepTime: TrustedTime?) throws(OperationalError) {
-        if let now { try store.announceStages(at: now) }
+        if let now {
+            try store.announceStages(at: now)
+            try store.announceWithheld(at: now)
+        }
         if let sweepTime {
             try store.forgetDeadDeliveries(before: sweepTime.earlier(by: WebhookSender.deadDays * 86_400))
         }
         let counts = try store.deliveryCounts()
         state.with { $0.counts = counts }
+        report(dropped: try store.droppedDeliveries())
     }
+
+    /// Notes what was dropped since the last call, by this process or another.
+    private func report(dropped: [WebhookDrops]) {
+        let former = state.with { state in
+            defer { state.dropped = dropped }
+            return state.dropped
+        }
+        for drops in dropped {
+            let known = former.first { $0.endpoint == drops.endpoint }?.count ?? 0
+            guard drops.count > known else { continue }
+            note(
+                """
+                \(drops.endpoint): its share of the outbox is full; \(drops.count - known) events were \
+                dropped, \(drops.count) in all
+                """)
+        }
+    }
+
+    /// As of the last call of ``runMaintenance(at:)``.
+    var dropped: [WebhookDrops] { state.with { $0.dropped } }
 
     /// As of the last call of ``runMaintenance(at:)``: no event loop waits for the store.
     var counts: WebhookCounts { state.with { $0.counts } }
 
-    // MARK: A thread
+    // MARK: The thread that takes deliveries
 
     private func run() {
         while !state.with({ $0.isStopping }) {
-            if !deliverOne() { pause() }
+            if !takeOne() { pause() }
         }
     }
 
-    /// A second, or until the server stops.
+    /// A second, or until an attempt has ended or the server stops.
     private func pause() {
-        state.wait(milliseconds: 1_000) { $0.isStopping ? () : nil }
+        state.wait(milliseconds: 1_000) { $0.isStopping || $0.hasEnded ? () : nil }
     }
 
-    /// One thread at a time takes a delivery, so that each sees what the others have taken.
-    private let taking = Locked<Void>(())
-
-    /// False if nothing is due, or the store cannot be reached.
-    private func deliverOne() -> Bool {
+    /// Begins an attempt at the next delivery that is due, of an endpoint that is not busy. False if there is
+    /// none, or the store cannot be reached.
+    private func takeOne() -> Bool {
         do throws(OperationalError) {
             let settings = try deployment.webhookSettings()
             report(failure: nil)
-            guard !settings.endpoints.isEmpty, let delivery = try take() else { return false }
-            defer { state.with { $0.inFlight[delivery.endpoint, default: 1] -= 1 } }
-            guard let endpoint = settings.endpoints.first(where: { $0.id == delivery.endpoint }) else {
-                // It was removed meanwhile, or another program has written the row.
-                try store.finishDelivery(delivery.number)
-                return true
+            guard !settings.endpoints.isEmpty else { return false }
+            let busy = state.with { state in
+                state.hasEnded = false
+                return Set(state.inFlight.filter { $0.value >= WebhookSender.mostOfEndpoint }.keys)
             }
-            try settle(delivery, to: endpoint, after: attempt(delivery, to: endpoint))
+            let taken = try store.takeDelivery(
+                dueAt: SystemTime().now, leaving: busy, for: WebhookSender.leaseSeconds)
+            guard let delivery = taken else { return false }
+            try begin(delivery, by: settings)
             return true
         } catch {
             report(failure: error.message)
             return false
+        }
+    }
+
+    private func begin(_ delivery: WebhookDelivery, by settings: WebhookSettings) throws(OperationalError) {
+        guard let endpoint = settings.endpoints.first(where: { $0.id == delivery.endpoint }) else {
+            // It was removed meanwhile, or another program has written the row.
+            try store.finishDelivery(delivery.number)
+            return
+        }
+        state.with { $0.inFlight[endpoint.id, default: 0] += 1 }
+        do throws(OperationalError) {
+            try startThread { self.deliver(delivery, to: endpoint) }
+        } catch {
+            attemptEnded(endpoint)
+            throw error
+        }
+    }
+
+    private func attemptEnded(_ endpoint: WebhookEndpoint) {
+        state.with { state in
+            state.hasEnded = true
+            state.inFlight[endpoint.id, default: 1] -= 1
+            if state.inFlight[endpoint.id] == 0 { state.inFlight[endpoint.id] = nil }
+        }
+    }
+
+    // MARK: The thread of an attempt
+
+    private func deliver(_ delivery: WebhookDelivery, to endpoint: WebhookEndpoint) {
+        defer { attemptEnded(endpoint) }
+        do throws(OperationalError) {
+            try settle(delivery, to: endpoint, after: attempt(delivery, to: endpoint))
+        } catch {
+            report(failure: error.message)
         }
     }
 
@@ -128,24 +203,6 @@ final class WebhookSender: Sendable {
             return failure != nil && state.failure == nil
         }
         if isNews, let failure { note("nothing is delivered: \(failure)") }
-    }
-
-    /// The next delivery that is due, of an endpoint that is not busy; counts it as one in flight.
-    private func take() throws(OperationalError) -> WebhookDelivery? {
-        let taken = taking.with { _ -> Result<WebhookDelivery?, OperationalError> in
-            let busy = state.with { state in
-                Set(state.inFlight.filter { $0.value >= WebhookSender.mostOfEndpoint }.keys)
-            }
-            do throws(OperationalError) {
-                let delivery = try store.takeDelivery(
-                    dueAt: SystemTime().now, leaving: busy, for: WebhookSender.leaseSeconds)
-                if let delivery { state.with { $0.inFlight[delivery.endpoint, default: 0] += 1 } }
-                return .success(delivery)
-            } catch {
-                return .failure(error)
-            }
-        }
-        return try taken.get()
     }
 
     private enum Outcome {

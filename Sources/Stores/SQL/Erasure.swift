@@ -73,6 +73,7 @@ extension SQLStore {
             try database.run("DELETE FROM known_device WHERE account = ?", binding: row)
             try database.run("DELETE FROM upload_ticket WHERE account = ?", binding: row)
             try database.run("DELETE FROM webhook_delivery WHERE account = ?", binding: row)
+            try database.run("DELETE FROM webhook_account WHERE account = ?", binding: row)
             try SQLStore.forgetCodes(of: number, in: database)
             try database.run(
                 "DELETE FROM idempotent_request WHERE scope = ?",

@@ -8,14 +8,7 @@ extension SQLStore {
     ) throws(OperationalError) -> IdempotencyState {
         try write { (database) throws(OperationalError) in
             if let state = try SQLStore.state(of: request, in: database) { return state }
-            switch try SQLStore.room(for: request, within: bounds, in: database) {
-            case .free: break
-            case .used: return .full
-            case .contended:
-                guard try SQLStore.makeRoom(for: request, within: bounds, in: database) else {
-                    return .full
-                }
-            }
+            guard try SQLStore.makeRoom(for: request, within: bounds, in: database) else { return .full }
             let network: SQLValue =
                 switch request.holder {
                 case .account: .null
@@ -58,62 +51,88 @@ extension SQLStore {
         func amount(of owner: String) -> IdempotencyUsage { amounts.first { $0.0 == owner }?.1 ?? .none }
         return bounds.room(
             for: request.scope, own: amount(of: scope), held: amount(of: holder),
-            accounts: amount(of: IdempotencyScope.Kind.account.rawValue),
-            releases: amount(of: IdempotencyScope.Kind.release.rawValue))
+            used: amount(of: IdempotencyScope.Kind.account.rawValue)
+                + amount(of: IdempotencyScope.Kind.release.rawValue))
     }
 
-    /// Deletes the oldest finished requests of the holder with the most; for a request without a session,
-    /// only of networks, so that it never displaces requests of sessions. False if none may be deleted, or
-    /// deleting did not make enough room.
+    /// Forgets what has to give way to the request; false if there is no room for it. As the log of requests
+    /// does (``RequestLogIndex``).
     private static func makeRoom(
         for request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
     ) throws(OperationalError) -> Bool {
-        for holder in try heaviest(beside: request, within: bounds, in: database) {
-            let oldest = try database.integer(
-                """
-                SELECT begun FROM idempotent_request
-                WHERE coalesce(network, scope) = ? AND status IS NOT NULL ORDER BY begun LIMIT 1
-                """, binding: .text(holder))
-            // A holder with unfinished requests only is skipped; a holder whose requests are all too young
-            // ends the search.
-            guard let oldest else { continue }
-            let limit = bounds.displaceable(at: request.begun)
-            guard oldest < limit else { return false }
-            try database.run(
-                """
-                DELETE FROM idempotent_request WHERE rowid IN (
-                    SELECT rowid FROM idempotent_request
-                    WHERE coalesce(network, scope) = ? AND begun < ? AND status IS NOT NULL
-                    ORDER BY begun LIMIT ?)
-                """, binding: .text(holder), .integer(limit),
-                .integer(Int64(IdempotencyBounds.displacedAtOnce)))
-            guard case .free = try room(for: request, within: bounds, in: database) else { return false }
-            return true
+        // First for its account, and then for all.
+        for _ in 0..<2 {
+            let room = try room(for: request, within: bounds, in: database)
+            if case .free = room { return true }
+            guard try displace(by: request, after: room, within: bounds, in: database) > 0 else {
+                if case .reserved = room { return true }
+                return false
+            }
         }
-        return false
+        switch try room(for: request, within: bounds, in: database) {
+        case .free, .reserved: return true
+        case .none, .ofAccountUsed: return false
+        }
     }
 
-    /// Some of the holders with the most usage, above that of few keys.
+    /// Deletes finished requests: of an account that has as many as it may, its own oldest; else the oldest
+    /// of the holder with the most that has some, or the oldest of all. Returns their number.
+    private static func displace(
+        by request: IdempotentRequest, after room: IdempotencyBounds.Room, within bounds: IdempotencyBounds,
+        in database: Database
+    ) throws(OperationalError) -> Int {
+        let limit = bounds.displaceable(at: request.begun)
+        if case .ofAccountUsed = room {
+            return try displace(of: request.scope.description, before: limit, in: database)
+        }
+        for holder in try heaviest(within: bounds, in: database) {
+            let count = try displace(of: holder, before: limit, in: database)
+            if count > 0 { return count }
+        }
+        return try database.run(
+            """
+            DELETE FROM idempotent_request WHERE rowid IN (
+                SELECT rowid FROM idempotent_request WHERE begun < ? AND status IS NOT NULL
+                ORDER BY begun LIMIT ?)
+            """, binding: .integer(limit), .integer(Int64(IdempotencyBounds.displacedAtOnce)))
+    }
+
+    private static func displace(
+        of holder: String, before limit: Int64, in database: Database
+    ) throws(OperationalError) -> Int {
+        try database.run(
+            """
+            DELETE FROM idempotent_request WHERE rowid IN (
+                SELECT rowid FROM idempotent_request
+                WHERE coalesce(network, scope) = ? AND begun < ? AND status IS NOT NULL
+                ORDER BY begun LIMIT ?)
+            """, binding: .text(holder), .integer(limit),
+            .integer(Int64(IdempotencyBounds.displacedAtOnce)))
+    }
+
+    private static let mostCandidates = 16
+
+    /// Some of the holders with the most usage, above that of few keys, in order; of equal ones, first that
+    /// with the oldest finished request.
     private static func heaviest(
-        beside request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
+        within bounds: IdempotencyBounds, in database: Database
     ) throws(OperationalError) -> [String] {
-        let words: [String] =
-            switch request.holder {
-            case .account: [IdempotencyScope.Kind.account.rawValue, IdempotencyHolder.network]
-            case .network: [IdempotencyHolder.network]
-            }
-        var found: [(owner: String, weight: Int64)] = []
-        for word in words {
+        var found: [(owner: String, weight: Int64, oldest: Int64)] = []
+        for word in [IdempotencyScope.Kind.account.rawValue, IdempotencyHolder.network] {
             found += try database.rows(
                 """
-                SELECT owner, max(keys * 4096, bytes) FROM idempotent_use
+                SELECT owner, max(keys * 4096, bytes), (
+                    SELECT min(begun) FROM idempotent_request
+                    WHERE coalesce(network, scope) = owner AND status IS NOT NULL)
+                FROM idempotent_use
                 WHERE substr(owner, 1, 7) = ? AND max(keys * 4096, bytes) > ? AND owner || '' <> ?
-                ORDER BY max(keys * 4096, bytes) DESC LIMIT 8
+                ORDER BY max(keys * 4096, bytes) DESC LIMIT ?
                 """, binding: .text(word), .integer(Int64(bounds.fewKeys * IdempotencyBounds.bytesOfKey)),
-                .text(word)
-            ) { ($0.text(0), $0.integer(1)) }
+                .text(word), .integer(Int64(mostCandidates))
+            ) { ($0.text(0), $0.integer(1), $0.isNull(2) ? Int64.max : $0.integer(2)) }
         }
-        return found.sorted { $0.weight > $1.weight }.map(\.owner)
+        return found.sorted { $0.weight == $1.weight ? $0.oldest < $1.oldest : $0.weight > $1.weight }
+            .prefix(mostCandidates).map(\.owner)
     }
 
     package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError) {

@@ -11,8 +11,8 @@ struct MovedTable {
     static let names = [
         "meta", "revision", "app", "app_setting", "release", "release_setting", "release_rollout", "meter",
         "audit", "account", "erased_name", "known_device", "session_change", "session", "upload_ticket",
-        "idempotent_request", "idempotent_use", "row_digest", "webhook_delivery", "account_code",
-        "account_verification",
+        "idempotent_request", "idempotent_use", "row_digest", "webhook_delivery", "webhook_account",
+        "webhook_dropped", "account_code", "account_verification",
     ]
     /// The order of tables without a primary key, or whose key is a place in the file.
     private static let orders = [

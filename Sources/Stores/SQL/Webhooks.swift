@@ -4,43 +4,42 @@ import CountersignSchemes
 import CountersignWire
 
 extension SQLStore {
-    /// The most rows of the outbox, dead letters included. Beyond it events are not added: an endpoint that
-    /// is away for days must not fill the disk.
-    static let mostDeliveries: Int64 = 100_000
-
     /// Adds an event to the outbox for each endpoint that is told of it, in the transaction in which it
     /// happened. The row's tag is made with it. The endpoints are not verified here: a delivery to one that
     /// is not authentic is dropped when it is due.
-    private static func tell(
+    static func tell(
         _ notice: WebhookNotice, ofAccount number: Int64?, by settings: WebhookSettings,
         in database: Database
     ) throws(OperationalError) {
         let endpoints = settings.endpoints(for: notice)
-        guard !endpoints.isEmpty, try hasRoomForDeliveries(in: database) else { return }
+        guard !endpoints.isEmpty else { return }
+        if let number, try isWithheld(notice, ofAccount: number, by: settings, in: database) { return }
+        let shares = WebhookShares(among: settings.endpoints.count)
         let id = WebhookNotice.makeID()
         let body = notice.body(id: id)
         for endpoint in endpoints {
+            guard
+                try hasRoom(
+                    for: notice.urgency, ofAccount: number, at: endpoint.id, within: shares, in: database)
+            else {
+                try countDropped(1, of: endpoint.id, at: notice.time, in: database)
+                continue
+            }
             try database.run(
                 """
-                INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, body)
-                VALUES (?, ?, ?, ?, ?, 0, ?)
+                INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, urgency, body)
+                VALUES (?, ?, ?, ?, ?, 0, ?, ?)
                 """, binding: .text(endpoint.id), .text(id), .integer(number ?? 0), .integer(notice.time),
-                .integer(notice.time), .blob(body))
+                .integer(notice.time), .integer(notice.urgency.rawValue), .blob(body))
         }
     }
 
     /// Nil without endpoints.
-    private static func webhookSettings(in database: Database) throws(OperationalError) -> WebhookSettings? {
+    static func webhookSettings(in database: Database) throws(OperationalError) -> WebhookSettings? {
         guard let stored = try value(of: .webhooks, in: database),
             let settings = WebhookSettings(document: stored), !settings.endpoints.isEmpty
         else { return nil }
         return settings
-    }
-
-    private static func hasRoomForDeliveries(in database: Database) throws(OperationalError) -> Bool {
-        let first = try database.integer("SELECT min(number) FROM webhook_delivery") ?? 0
-        let last = try database.integer("SELECT max(number) FROM webhook_delivery") ?? 0
-        return last - first < mostDeliveries
     }
 
     /// Tells of a change of the audit log, whose account is known by its name.
@@ -90,30 +89,39 @@ extension SQLStore {
         let condition = others.isEmpty ? "" : "AND endpoint NOT IN (\(marks))"
         let select = """
             SELECT number FROM webhook_delivery WHERE given_up IS NULL AND due <= ? \(condition)
-            ORDER BY due, number LIMIT 1
+            ORDER BY urgency, due, number LIMIT 1
             """
-        let isDue = try read(whenEmpty: false) { (database) throws(OperationalError) in
-            !(try database.rows(select, binding: [.integer(now)] + others) { $0.integer(0) }).isEmpty
-        }
-        guard isDue else { return nil }
-        return try write { (database) throws(OperationalError) in
-            while true {
-                let number = try database.rows(select, binding: [.integer(now)] + others) { $0.integer(0) }
-                    .first
-                guard let number else { return nil }
-                let found = try SQLStore.deliveries(
-                    in: database, where: "WHERE number = ?", binding: [.integer(number)]
-                ).first
-                guard let found, found.isAuthentic else {
-                    try SQLStore.buryAltered(number, at: now, in: database)
-                    continue
-                }
-                try database.run(
-                    "UPDATE webhook_delivery SET due = ? WHERE number = ?", binding: .integer(now + seconds),
-                    .integer(number))
-                return found.delivery
+        while true {
+            // Looked for outside the transaction, for which all other changes wait.
+            let found = try read(whenEmpty: nil) { (database) throws(OperationalError) -> Int64? in
+                try database.rows(select, binding: [.integer(now)] + others) { $0.integer(0) }.first
             }
+            guard let number = found else { return nil }
+            let taken = try write { (database) throws(OperationalError) in
+                try SQLStore.takeDelivery(number, dueAt: now, for: seconds, in: database)
+            }
+            // Another process may have been faster, or the row was altered.
+            if let taken { return taken }
         }
+    }
+
+    /// Nil if another process has taken it, or if it is given up here because its row was altered.
+    private static func takeDelivery(
+        _ number: Int64, dueAt now: Int64, for seconds: Int64, in database: Database
+    ) throws(OperationalError) -> WebhookDelivery? {
+        let isDue = try database.integer(
+            "SELECT 1 FROM webhook_delivery WHERE number = ? AND due <= ? AND given_up IS NULL",
+            binding: .integer(number), .integer(now))
+        guard isDue != nil else { return nil }
+        let found = try deliveries(in: database, where: "WHERE number = ?", binding: [.integer(number)]).first
+        guard let found, found.isAuthentic else {
+            try buryAltered(number, at: now, in: database)
+            return nil
+        }
+        try database.run(
+            "UPDATE webhook_delivery SET due = ? WHERE number = ?", binding: .integer(now + seconds),
+            .integer(number))
+        return found.delivery
     }
 
     /// Gives up a row that another program has written or altered. It stays in the list, so that an operator
@@ -169,23 +177,38 @@ extension SQLStore {
                 UPDATE webhook_delivery SET given_up = ?, attempts = attempts + 1, failure = ?
                 WHERE number = ?
                 """, binding: .integer(now), .text(failure), .integer(number))
+            try SQLStore.trimDeadDeliveries(besides: number, at: now, in: database)
         }
     }
 
     package func add(_ delivery: WebhookDelivery) throws(OperationalError) {
         try write { (database) throws(OperationalError) -> Void in
+            let shares = try SQLStore.webhookShares(in: database)
+            guard
+                try SQLStore.hasRoom(
+                    for: .administrative, ofAccount: nil, at: delivery.endpoint, within: shares, in: database)
+            else {
+                throw OperationalError(
+                    .failed,
+                    message: """
+                        webhook \(delivery.endpoint): \(shares.endpoint) deliveries wait for it already, the \
+                        most that may; nothing was added
+                        """)
+            }
             try database.run(
                 """
-                INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, body)
-                VALUES (?, ?, 0, ?, ?, 0, ?)
+                INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, urgency, body)
+                VALUES (?, ?, 0, ?, ?, 0, ?, ?)
                 """, binding: .text(delivery.endpoint), .text(delivery.event), .integer(delivery.created),
-                .integer(delivery.created), .blob(delivery.body))
+                .integer(delivery.created), .integer(WebhookUrgency.administrative.rawValue),
+                .blob(delivery.body))
         }
     }
 
     package func dropDeliveries(of endpoint: String) throws(OperationalError) {
         try write { (database) throws(OperationalError) -> Void in
             try database.run("DELETE FROM webhook_delivery WHERE endpoint = ?", binding: .text(endpoint))
+            try database.run("DELETE FROM webhook_dropped WHERE endpoint = ?", binding: .text(endpoint))
         }
     }
 
@@ -211,12 +234,25 @@ extension SQLStore {
         try write { (database) throws(OperationalError) in
             let (condition, values): (String, [SQLValue]) =
                 event.map { ("AND event = ?", [.text($0)]) } ?? ("", [])
-            return try database.rows(
-                """
-                UPDATE webhook_delivery SET given_up = NULL, attempts = 0, due = ?
-                WHERE given_up IS NOT NULL \(condition) RETURNING number
-                """, binding: [.integer(now)] + values
-            ) { $0.integer(0) }.count
+            let endpoints = try database.rows(
+                "SELECT DISTINCT endpoint FROM webhook_delivery WHERE given_up IS NOT NULL \(condition)",
+                binding: values
+            ) { $0.text(0) }
+            let shares = try SQLStore.webhookShares(in: database)
+            var count = 0
+            for endpoint in endpoints {
+                let waiting = try SQLStore.waiting(for: endpoint, upTo: shares.endpoint, in: database)
+                count += try database.run(
+                    """
+                    UPDATE webhook_delivery SET given_up = NULL, attempts = 0, due = ? WHERE number IN (
+                        SELECT number FROM webhook_delivery
+                        WHERE endpoint = ? AND given_up IS NOT NULL \(condition)
+                        ORDER BY urgency, given_up, number LIMIT ?)
+                    """,
+                    binding: [.integer(now), .text(endpoint)] + values + [.integer(shares.endpoint - waiting)]
+                )
+            }
+            return count
         }
     }
 
@@ -237,9 +273,9 @@ extension SQLStore {
         try read(whenEmpty: WebhookCounts()) { (database) throws(OperationalError) in
             let rows = try database.rows(
                 """
-                SELECT count(*) FILTER (WHERE given_up IS NULL), count(given_up),
-                    min(created) FILTER (WHERE given_up IS NULL)
-                FROM webhook_delivery
+                SELECT count(*), (SELECT count(*) FROM webhook_delivery WHERE given_up IS NOT NULL),
+                    min(created)
+                FROM webhook_delivery WHERE given_up IS NULL
                 """
             ) {
                 WebhookCounts(

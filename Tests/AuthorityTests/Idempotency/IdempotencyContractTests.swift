@@ -11,7 +11,8 @@ import Testing
 /// An implementation of the port `IdempotencyStore`, as the contract opens it.
 struct IdempotencyImplementation: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    /// Opens the store of that folder, at first an empty one; the second part writes what waits and closes it.
+    /// Opens the store of that folder, at first an empty one; the second part writes what waits and closes
+    /// it.
     let open: @Sendable (_ folder: String) throws -> (any IdempotencyStore, close: () -> Void)
 
     static let all = [
@@ -160,10 +161,11 @@ extension RequestLogKeys {
             try await place.begin(Self.request(.account(1), 50), bounds) == .begun,
             "what was given up makes room")
         #expect(try await place.begin(Self.request(.account(1), 51), bounds) == .full)
-        // A tenth for one release, half for all of them: what is left is the sessions'.
-        for number in 1...5 { #expect(try await place.fill(Self.release(number), bounds) == 4) }
-        #expect(try await place.fill(Self.release(6), bounds) == 0)
-        for (number, count) in [2: 7, 3: 6, 4: 0].sorted(by: { $0.key < $1.key }) {
+        // A release's callers may use what nobody else asks for: all but the last eighth.
+        #expect(try await place.fill(Self.release(1), bounds) == 28)
+        #expect(try await place.fill(Self.release(6), bounds) == 0, "the same network")
+        // Of that, whoever has less gets something, and whoever has most does not.
+        for (number, count) in [2: 1, 3: 1, 4: 0].sorted(by: { $0.key < $1.key }) {
             #expect(try await place.fill(.account(Int64(number)), bounds) == count)
         }
         #expect(try await place.fill(Self.release(7), bounds) == 0)
@@ -176,7 +178,7 @@ extension RequestLogKeys {
     func boundsOfBytes(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
         let place = Place(implementation, reopening: isReopened)
         var bounds = IdempotencyBounds()
-        bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_100)
+        bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_320)
         bounds.account.bytes = 300
         for key in 0..<3 {
             #expect(try await place.begin(Self.request(.account(1), key), bounds) == .begun)
@@ -186,18 +188,24 @@ extension RequestLogKeys {
         let release = try Self.release(1)
         #expect(try await place.begin(Self.request(release, 0), bounds) == .begun)
         try await place.finish(Self.request(release, 0), bytes: 110)
-        #expect(try await place.begin(Self.request(release, 1), bounds) == .full, "a release has a tenth")
         #expect(try await place.begin(Self.request(.account(2), 0), bounds) == .begun)
         try await place.finish(Self.request(.account(2), 0), bytes: 800)
         #expect(
-            try await place.begin(Self.request(.account(3), 0), bounds) == .full, "there is no more in all")
+            try await place.begin(Self.request(release, 1), bounds) == .full,
+            "it has more than its share of the rest")
+        #expect(
+            try await place.begin(Self.request(.account(3), 0), bounds) == .begun,
+            "what is left is for those who have little")
+        try await place.finish(Self.request(.account(3), 0), bytes: 110)
+        #expect(
+            try await place.begin(Self.request(.account(4), 0), bounds) == .full, "there is no more in all")
         try place.store.forget(before: 1_001)
         #expect(try await place.begin(Self.request(.account(1), 3), bounds) == .begun)
         #expect(try await place.begin(Self.request(release, 1), bounds) == .begun)
     }
 
     @Test(
-        "where all is full, the oldest finished requests of the holder with the most give way",
+        "where room is needed, the oldest finished requests of the holder with the most give way",
         arguments: cases)
     func displacement(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
         let place = Place(implementation, reopening: isReopened)
@@ -214,26 +222,78 @@ extension RequestLogKeys {
                 held[account] = key + 1
             }
         }
-        let most = try #require(held[1])
-        #expect(held.values.reduce(0, +) == 60 && most > 4 && most < 17)
+        #expect(held == [1: 53, 2: 1, 3: 1, 4: 1, 5: 1])
         var newcomer = Self.request(.account(99), 0)
-        newcomer.begun = 1_000 + 3_600
-        #expect(try await place.begin(newcomer, bounds) == .full, "within the hour nothing is forgotten")
-        var stranger = try Self.request(Self.release(1), 0)
-        stranger.begun = 1_000_000
-        #expect(try await place.begin(stranger, bounds) == .full, "a stranger displaces no session's")
-        newcomer.begun = 1_000_000
+        newcomer.begun = 1_000 + Int64(KeyRetention.lowest)
+        #expect(try await place.begin(newcomer, bounds) == .full, "nothing is old enough to be forgotten")
+        bounds.floor = 86_400
+        newcomer.begun = 50_000
+        #expect(try await place.begin(newcomer, bounds) == .full, "a setting says how old that is")
+        (bounds.floor, bounds.latest) = (KeyRetention.lowest, nil)
+        #expect(try await place.begin(newcomer, bounds) == .full, "no clock is trusted")
+        bounds.latest = 1_000 + Int64(KeyRetention.lowest)
+        #expect(try await place.begin(newcomer, bounds) == .full, "one clock runs ahead")
+        bounds.latest = 49_000
         #expect(try await place.begin(newcomer, bounds) == .begun)
         #expect(
             try await place.begin(Self.request(.account(1), 0), bounds) == .unfinished,
             "what runs is never forgotten")
-        for key in 1..<most {
+        for key in 1...16 {
             #expect(try await place.begin(Self.request(.account(1), key)) == .begun, "\(key) was forgotten")
         }
-        for account in Int64(2)...60 where held[account] != nil {
+        let answer = StoredAnswer(status: 200, fields: [], body: [])
+        #expect(try await place.begin(Self.request(.account(1), 17), bounds) == .finished(answer))
+        for account in Int64(2)...5 {
             let state = try await place.begin(Self.request(.account(account), 0), bounds)
-            #expect(state == .finished(StoredAnswer(status: 200, fields: [], body: [])))
+            #expect(state == .finished(answer))
         }
+    }
+
+    @Test("where nobody holds much, the oldest finished requests of all give way", arguments: cases)
+    func displacementOfAll(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+        let place = Place(implementation, reopening: isReopened)
+        var bounds = IdempotencyBounds()
+        bounds.all = IdempotencyUsage(keys: 40, bytes: 1 << 20)
+        for account in 1...35 {
+            let request = Self.request(.account(Int64(account)), account)
+            #expect(try await place.begin(request, bounds) == .begun)
+            // Every third one runs on.
+            if account % 3 != 0 { try await place.finish(request) }
+        }
+        var stranger = try Self.request(Self.release(1), 0)
+        stranger.begun = 1_010 + Int64(bounds.floor)
+        #expect(try await place.begin(stranger, bounds) == .begun)
+        for account in 1...35 {
+            let state = try await place.begin(Self.request(.account(Int64(account)), account), bounds)
+            if account % 3 == 0 {
+                #expect(state == .unfinished)
+            } else {
+                let isYoung = account >= 10
+                #expect((state != .begun) == isYoung, "\(account)")
+            }
+        }
+    }
+
+    @Test("an account that has as many as it may loses its own oldest", arguments: cases)
+    func displacementWithinAnAccount(
+        _ implementation: IdempotencyImplementation, _ isReopened: Bool
+    ) async throws {
+        let place = Place(implementation, reopening: isReopened)
+        var bounds = IdempotencyBounds()
+        bounds.account.keys = 5
+        for account in Int64(1)...2 {
+            for key in 0..<5 {
+                #expect(try await place.begin(Self.request(.account(account), key), bounds) == .begun)
+                try await place.finish(Self.request(.account(account), key))
+            }
+        }
+        var another = Self.request(.account(1), 60)
+        another.begun = 1_002 + Int64(bounds.floor)
+        #expect(try await place.begin(another, bounds) == .begun)
+        let answer = StoredAnswer(status: 200, fields: [], body: [])
+        #expect(try await place.begin(Self.request(.account(1), 2), bounds) == .finished(answer))
+        #expect(try await place.begin(Self.request(.account(1), 1), bounds) == .begun)
+        #expect(try await place.begin(Self.request(.account(2), 0), bounds) == .finished(answer))
     }
 
     @Test("of many copies at once one begins", arguments: IdempotencyImplementation.all)

@@ -315,6 +315,20 @@ import Testing
         }
     }
 
+    /// 2,000 requests a second for the time that none is forgotten, at the default bounds.
+    @Test func theIndexHasABoundInMemory() {
+        let bounds = IdempotencyBounds()
+        let needed = 2_000 * bounds.floor
+        #expect(bounds.all.keys * 7 / 8 >= needed)
+        let most = bounds.all.keys * RequestLogIndex.bytesOfRequest
+        print(
+            """
+            measured keyed requests: \(RequestLogIndex.bytesOfRequest) bytes each, \(most >> 20) MiB at the \
+            bound
+            """)
+        #expect(most <= 200_000_000)
+    }
+
     /// Random calls, compared with SQLite's implementation after each one, on two processes, with copies of
     /// what is live and anew from the files.
     @Test(arguments: 1...4)
@@ -328,6 +342,7 @@ import Testing
         bounds.all = IdempotencyUsage(keys: 120, bytes: 40_000)
         bounds.account = IdempotencyUsage(keys: 20, bytes: 4_000)
         bounds.fewKeys = 4
+        bounds.floor = 300
         func below(_ most: UInt64) -> Int { Int(random.next() % most) }
         var begun: [IdempotentRequest] = []
         for step in 0..<1_500 {
@@ -336,11 +351,11 @@ import Testing
             case 0...5:
                 let isAccount = below(3) > 0
                 let scope: IdempotencyScope =
-                    isAccount ? .account(Int64(below(12))) : .release(try #require(KeyID("r_\(below(4))")))
+                    isAccount ? .account(Int64(below(8))) : .release(try #require(KeyID("r_\(below(4))")))
                 var request = IdempotentRequest(
                     scope: scope, key: [UInt8(below(40))], digest: [UInt8(below(8) == 0 ? 1 : 2)],
-                    begun: Int64(1_000 + step / 2))
-                if !isAccount { request.holder = .network([10, 0, 0, UInt8(below(9))]) }
+                    begun: Int64(1_000 + step))
+                if !isAccount { request.holder = .network([10, 0, 0, UInt8(below(5))]) }
                 let expected = try rows.begin(request, within: bounds)
                 let beginning = try log.transaction(reserving: 4_096) { log.begin(request, within: bounds) }
                 let state: IdempotencyState =
@@ -366,7 +381,7 @@ import Testing
                 try rows.abandon(request)
                 try log.transaction(reserving: 4_096) { log.abandon(request) }
             case 10:
-                let time = Int64(1_000 + step / 2 - 30 - below(200))
+                let time = Int64(1_000 + step - 500 - below(400))
                 let rowsForgotten = try rows.forgetRequests(before: .at(time), limit: 1_000)
                 #expect(try Self.forget(log, before: time) == rowsForgotten)
             default:

@@ -12,6 +12,8 @@ actor FakeBackend {
         case answer(Int, [HeaderField] = [], [UInt8] = [])
         /// It never arrives, or its answer does not.
         case fail(TransportError)
+        /// The same after so many seconds of the clocks.
+        case failLate(TransportError, seconds: Int64, TestClock)
         /// The authority refuses it in its own name.
         case refuse(String, [(name: String, value: JSONValue)] = [])
         /// The authority signs this answer, and these bytes arrive.
@@ -49,6 +51,10 @@ actor FakeBackend {
             guard own.status == 200 else { return own }
             return FakeBackend.response(status, fields, body)
         case .fail(let error): throw error
+        case .failLate(let error, let seconds, let clock):
+            clock.pass(seconds)
+            await authority.advance(by: seconds)
+            throw error
         case .refuse(let code, let members):
             let draft = draft(request)
             guard let response = try? await authority.refuse(code, members, to: draft) else {

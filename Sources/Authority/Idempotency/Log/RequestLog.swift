@@ -415,26 +415,41 @@ package final class RequestLog: @unchecked Sendable {
     }
 
     /// Bytes to reserve for a beginning, with what gives way to it.
-    static let beginningBytes = 2 * RequestLogRecord.mostBytes
+    static let beginningBytes = 3 * RequestLogRecord.mostBytes
 
     /// Within a transaction; ``Beginning/begun`` holds after the next ``synchronise()``.
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) -> Beginning {
         let names = keys.names(of: request)
         if let known = find(names) { return known }
+        index.reserve(bounds.all.keys)
         var owners = index.owners(of: request)
-        switch index.room(for: request, of: owners, within: bounds) {
-        case .free: break
-        case .used: return .full
-        case .contended:
-            let displaced = index.displaced(by: request, within: bounds)
-            guard !displaced.isEmpty else { return .full }
-            append(.displaced(displaced))
-            owners = index.owners(of: request)
-            guard case .free = index.room(for: request, of: owners, within: bounds) else { return .full }
-        }
+        guard makeRoom(for: request, of: &owners, within: bounds) else { return .full }
         let (place, _) = write(.begun(request))
         index.begin(request, names: names, owners: owners, at: place)
         return .begun
+    }
+
+    /// Forgets what has to give way to the request; false if there is no room for it.
+    private func makeRoom(
+        for request: IdempotentRequest, of owners: inout RequestLogIndex.Owners,
+        within bounds: IdempotencyBounds
+    ) -> Bool {
+        // First for its account, and then for all.
+        for _ in 0..<2 {
+            let room = index.room(for: request, of: owners, within: bounds)
+            if case .free = room { return true }
+            let displaced = index.displaced(by: request, of: owners, after: room, within: bounds)
+            guard !displaced.isEmpty else {
+                if case .reserved = room { return true }
+                return false
+            }
+            append(.displaced(displaced))
+            owners = index.owners(of: request)
+        }
+        switch index.room(for: request, of: owners, within: bounds) {
+        case .free, .reserved: return true
+        case .none, .ofAccountUsed: return false
+        }
     }
 
     /// What is known of a request; nil if nothing is.

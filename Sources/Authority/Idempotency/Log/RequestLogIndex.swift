@@ -80,9 +80,8 @@ final class RequestLogIndex {
     private var owners: [Owner] = []
     private var freeOwners: [UInt32] = []
     private var numbers: [OwnerIdentity: UInt32] = [:]
-    /// What all accounts have, and all releases.
-    private var accounts = IdempotencyUsage.none
-    private var releases = IdempotencyUsage.none
+    /// What all have.
+    private var used = IdempotencyUsage.none
     private var queue = ExpiryQueue()
     /// Accounts and networks whose weight is above ``lightest``.
     private var heavy: Set<UInt32> = []
@@ -132,57 +131,83 @@ final class RequestLogIndex {
         for request: IdempotentRequest, of owners: Owners, within bounds: IdempotencyBounds
     ) -> IdempotencyBounds.Room {
         bounds.room(
-            for: request.scope, own: use(owners.scope), held: use(owners.holder), accounts: accounts,
-            releases: releases)
+            for: request.scope, own: use(owners.scope), held: use(owners.holder), used: used)
     }
 
-    /// The finished requests that give way to `request`: the oldest of the holder with the most; for a
-    /// request without a session, only of networks, so that it never displaces requests of sessions. None
-    /// if none may.
+    /// The finished requests that give way to `request`, for which `room` was found: of an account that has
+    /// as many as it may, its own oldest; else the oldest of the holder with the most that has some, or the
+    /// oldest of all. None if all are too young.
     func displaced(
-        by request: IdempotentRequest, within bounds: IdempotencyBounds
+        by request: IdempotentRequest, of owners: Owners, after room: IdempotencyBounds.Room,
+        within bounds: IdempotencyBounds
     ) -> [RequestName] {
-        find(heavierThan: bounds.fewKeys * IdempotencyBounds.bytesOfKey)
         let limit = bounds.displaceable(at: request.begun)
-        for candidate in heaviest(beside: request) {
-            var next = owners[Int(candidate.number)].first
-            guard next != RequestLogIndex.none else {
-                // A holder with unfinished requests only is skipped; one whose requests are all too young
-                // ends the search.
-                continue
-            }
-            var names: [RequestName] = []
-            while names.count < IdempotencyBounds.displacedAtOnce, next != RequestLogIndex.none,
-                let entry = entries[Int(next)], entry.begun < limit
-            {
-                names.append(entry.name)
-                next = entry.next
-            }
-            return names
+        if case .ofAccountUsed = room { return owners.scope.map { finished(of: $0, before: limit) } ?? [] }
+        find(heavierThan: bounds.fewKeys * IdempotencyBounds.bytesOfKey)
+        for candidate in heaviest() {
+            let names = finished(of: candidate, before: limit)
+            if !names.isEmpty { return names }
         }
-        return []
+        return queue.finished(before: limit, most: IdempotencyBounds.displacedAtOnce) {
+            entries[Int($0)]?.status == nil ? nil : entries[Int($0)]?.name
+        }
+    }
+
+    /// Of one holder, the oldest first.
+    private func finished(of holder: UInt32, before limit: Int64) -> [RequestName] {
+        var names: [RequestName] = []
+        var next = owners[Int(holder)].first
+        while names.count < IdempotencyBounds.displacedAtOnce, next != RequestLogIndex.none,
+            let entry = entries[Int(next)], entry.begun < limit
+        {
+            names.append(entry.name)
+            next = entry.next
+        }
+        return names
     }
 
     private static let mostCandidates = 16
 
-    /// Some of the holders with the most, in order. There may be ten thousand of them.
-    private func heaviest(beside request: IdempotentRequest) -> [(number: UInt32, weight: Int)] {
-        var found: [(number: UInt32, weight: Int)] = []
+    /// Some of the holders with the most, in order; of equal ones, first that with the oldest request. There
+    /// may be ten thousand of them.
+    private func heaviest() -> [UInt32] {
+        typealias Candidate = (number: UInt32, weight: Int, oldest: Int64)
+        func precedes(_ one: Candidate, _ other: Candidate) -> Bool {
+            one.weight == other.weight ? one.oldest < other.oldest : one.weight > other.weight
+        }
+        var found: [Candidate] = []
         for number in heavy {
-            if case .network = request.holder, owners[Int(number)].kind == .account { continue }
-            let weight = owners[Int(number)].weight
+            let owner = owners[Int(number)]
+            guard owner.first != RequestLogIndex.none, let oldest = entries[Int(owner.first)]?.begun else {
+                continue
+            }
+            let candidate = (number, owner.weight, oldest)
             if found.count == RequestLogIndex.mostCandidates {
-                guard let last = found.last, weight > last.weight else { continue }
+                guard let last = found.last, precedes(candidate, last) else { continue }
                 found.removeLast()
             }
-            found.insert((number, weight), at: found.firstIndex { $0.weight < weight } ?? found.count)
+            found.insert(candidate, at: found.firstIndex { precedes(candidate, $0) } ?? found.count)
         }
-        return found
+        return found.map(\.number)
     }
 
     private func use(_ number: UInt32?) -> IdempotencyUsage { number.map { owners[Int($0)].use } ?? .none }
 
     // MARK: Changing
+
+    /// Makes room for so many requests, so that those that are there are not copied as they become more. The
+    /// memory is used as requests come.
+    func reserve(_ count: Int) {
+        let count = min(count, RequestLogIndex.mostReserved)
+        if entries.capacity < count { entries.reserveCapacity(count) }
+    }
+
+    private static let mostReserved = 1 << 21
+
+    /// Bytes of memory that each request takes, without those of its owners.
+    static let bytesOfRequest =
+        MemoryLayout<Entry?>.stride + RequestNameTable.mostBytesOfNumber
+        + ExpiryQueue.bytesOfNumber
 
     /// What the record at that place says.
     func apply(_ record: RequestLogRecord, at place: Place) {
@@ -264,7 +289,9 @@ final class RequestLogIndex {
         entries[Int(number)] = entry
         use(IdempotencyUsage(keys: 0, bytes: change), of: entry)
         liveBytes += change
-        if !isCopy { link(number) }
+        guard !isCopy else { return }
+        link(number)
+        queue.count(1, begun: entry.begun)
     }
 
     /// Bytes of an answer, of those that are stored: four are its head.
@@ -272,7 +299,10 @@ final class RequestLogIndex {
 
     private func remove(_ number: UInt32) {
         guard let entry = entries[Int(number)] else { return }
-        if entry.status != nil { unlink(number) }
+        if entry.status != nil {
+            unlink(number)
+            queue.count(-1, begun: entry.begun)
+        }
         queue.remove(number, begun: entry.begun)
         table.remove(number, hash: entry.name.low) { entries[Int($0)]?.name.low ?? 0 }
         entries[Int(number)] = nil
@@ -330,12 +360,9 @@ final class RequestLogIndex {
         freeOwners.append(number)
     }
 
-    /// Adds to what the owners of the request, and its kind, have.
+    /// Adds to what the owners of the request, and all, have.
     private func use(_ change: IdempotencyUsage, of entry: Entry) {
-        switch owners[Int(entry.scope)].kind {
-        case .account: accounts = accounts + change
-        case .release, .network: releases = releases + change
-        }
+        used = used + change
         use(change, of: entry.scope)
         if entry.holder != entry.scope { use(change, of: entry.holder) }
     }
@@ -409,6 +436,9 @@ private struct RequestNameTable {
     private var places = [UInt32](repeating: 0, count: 1 << 10)
     private(set) var count = 0
 
+    /// Between a quarter and a half of the places are used.
+    static let mostBytesOfNumber = 4 * MemoryLayout<UInt32>.stride
+
     private var mask: Int { places.count - 1 }
 
     func find(hash: UInt64, where matches: (UInt32) -> Bool) -> UInt32? {
@@ -462,7 +492,11 @@ private struct ExpiryQueue {
     private struct Second {
         let begun: Int64
         var numbers: [UInt32]
+        /// Those of them that have an outcome.
+        var finished = 0
     }
+
+    static let bytesOfNumber = 2 * MemoryLayout<UInt32>.stride
 
     /// In order; the first `gone` of them have no more requests, and the next one has some.
     private var seconds: [Second] = []
@@ -500,6 +534,28 @@ private struct ExpiryQueue {
             if seconds[middle].begun < begun { low = middle + 1 } else { high = middle }
         }
         return low
+    }
+
+    /// Changes the number of finished requests that began then.
+    mutating func count(_ change: Int, begun: Int64) {
+        let place = place(of: begun)
+        guard place < seconds.count, seconds[place].begun == begun else { return }
+        seconds[place].finished += change
+    }
+
+    /// At most so many names of finished requests, the oldest first; `name` is nil for others.
+    func finished(
+        before limit: Int64, most: Int, name: (UInt32) -> RequestName?
+    ) -> [RequestName] {
+        var names: [RequestName] = []
+        for second in seconds[gone...] {
+            guard second.begun < limit, names.count < most else { break }
+            guard second.finished > 0 else { continue }
+            for number in second.numbers where names.count < most {
+                if let name = name(number) { names.append(name) }
+            }
+        }
+        return names
     }
 
     /// One of the oldest requests.

@@ -12,6 +12,7 @@ enum WebhookPages {
                 "\(endpoint.has("app") ? endpoint.text("app") : "all")", "\(types.isEmpty ? "all" : types)",
                 endpoint.text("addresses") == "any"
                     ? ConsoleMarkup.badge("private addresses, too", tone: .warning) : "public",
+                "\(endpoint.text("dropped"))",
                 visit.actions([
                     ("testWebhook", [("webhook", id)]), ("removeWebhook", [("webhook", id)]),
                 ]),
@@ -31,7 +32,8 @@ enum WebhookPages {
                     ("Ids of the key and of the next one", "<ol>\(keys)</ol>"),
                 ]))
                 \(ConsoleMarkup.table(
-                    "Endpoints", head: ["Id", "URL", "App", "Events", "Addresses", ""], rows: rows,
+                    "Endpoints", head: ["Id", "URL", "App", "Events", "Addresses", "Dropped", ""],
+                    rows: rows,
                     empty: "No endpoint is told of events."))
                 \(try dead(visit))
                 """)

@@ -37,7 +37,9 @@ enum PostgreSQLSchema {
         "session": "c785df4655fee200",
         "session_change": "8d4aa2c4712664d6",
         "upload_ticket": "a4934a63e7276725",
-        "webhook_delivery": "968cb802fae78235",
+        "webhook_account": "5847188847f99341",
+        "webhook_delivery": "75de09ce73f1a127",
+        "webhook_dropped": "1881674d42c70109",
         "writing": "66853366d22f8b45",
     ]
 

@@ -36,13 +36,31 @@ extension SchemaDialect {
             endpoint \(text) NOT NULL, event \(text) NOT NULL,
             account \(integer) NOT NULL,
             created \(integer) NOT NULL, due \(integer) NOT NULL, attempts \(integer) NOT NULL,
+            urgency \(integer) NOT NULL DEFAULT 2,
             given_up \(integer), failure \(text),
             body \(bytes) NOT NULL,
             row_tag \(bytes)
         )\(rows);
-        CREATE INDEX webhook_delivery_due ON webhook_delivery (due) WHERE given_up IS NULL;
+        CREATE INDEX webhook_delivery_due ON webhook_delivery (urgency, due, endpoint) WHERE given_up IS NULL;
         CREATE INDEX webhook_delivery_given_up ON webhook_delivery (given_up) WHERE given_up IS NOT NULL;
+        CREATE INDEX webhook_delivery_waiting ON webhook_delivery (endpoint, account, created)
+            WHERE given_up IS NULL;
+        CREATE INDEX webhook_delivery_dead ON webhook_delivery (endpoint, given_up)
+            WHERE given_up IS NOT NULL;
         CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account);
+
+        -- How many events of an account were told since a time, by their urgency, and how many were withheld.
+        CREATE TABLE webhook_account (
+            account \(integer) PRIMARY KEY,
+            began \(integer) NOT NULL,
+            security \(integer) NOT NULL, routine \(integer) NOT NULL, withheld \(integer) NOT NULL
+        )\(rows);
+        CREATE INDEX webhook_account_began ON webhook_account (began);
+
+        -- Deliveries that an endpoint lost because its share of the outbox was full.
+        CREATE TABLE webhook_dropped (
+            endpoint \(text) PRIMARY KEY, count \(integer) NOT NULL, last \(integer) NOT NULL
+        )\(rowsByKey);
         """
     }
 }

@@ -64,6 +64,7 @@ extension SchemaDialect {
             UNIQUE (scope, key)
         )\(rows);
         CREATE INDEX idempotent_request_begun ON idempotent_request (begun);
+        CREATE INDEX idempotent_request_finished ON idempotent_request (begun) WHERE status IS NOT NULL;
         CREATE INDEX idempotent_request_held ON idempotent_request (coalesce(network, scope), begun)
             WHERE status IS NOT NULL;
 

@@ -1,0 +1,155 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignWire
+
+/// What of the outbox is used, counted in the transaction that adds to it, and what was left out.
+extension SQLStore {
+    static func webhookShares(in database: Database) throws(OperationalError) -> WebhookShares {
+        WebhookShares(among: try webhookSettings(in: database)?.endpoints.count ?? 1)
+    }
+
+    /// Counting ends at `most`, so that its cost has a bound, too.
+    static func waiting(
+        for endpoint: String, upTo most: Int64, in database: Database
+    ) throws(OperationalError) -> Int64 {
+        try database.integer(
+            """
+            SELECT count(*) FROM (
+                SELECT 1 FROM webhook_delivery WHERE endpoint = ? AND given_up IS NULL LIMIT ?) AS waiting
+            """, binding: .text(endpoint), .integer(most)) ?? 0
+    }
+
+    static func hasRoom(
+        for urgency: WebhookUrgency, ofAccount number: Int64?, at endpoint: String,
+        within shares: WebhookShares, in database: Database
+    ) throws(OperationalError) -> Bool {
+        let most = shares.endpoint(for: urgency)
+        guard try waiting(for: endpoint, upTo: most, in: database) < most else { return false }
+        guard let number, urgency != .administrative else { return true }
+        let own = try database.integer(
+            """
+            SELECT count(*) FROM (
+                SELECT 1 FROM webhook_delivery
+                WHERE endpoint = ? AND account = ? AND given_up IS NULL LIMIT ?) AS waiting
+            """, binding: .text(endpoint), .integer(number), .integer(shares.account))
+        return (own ?? 0) < shares.account
+    }
+
+    static func countDropped(
+        _ count: Int64, of endpoint: String, at now: Int64, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            """
+            INSERT INTO webhook_dropped (endpoint, count, last) VALUES (?, ?, ?)
+            ON CONFLICT (endpoint) DO UPDATE
+                SET count = webhook_dropped.count + excluded.count, last = excluded.last
+            """, binding: .text(endpoint), .integer(count), .integer(now))
+    }
+
+    package func droppedDeliveries() throws(OperationalError) -> [WebhookDrops] {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
+            try database.rows("SELECT endpoint, count, last FROM webhook_dropped ORDER BY endpoint") {
+                WebhookDrops(endpoint: $0.text(0), count: $0.integer(1), last: $0.integer(2))
+            }
+        }
+    }
+
+    /// Drops the oldest of an endpoint's dead letters beyond its share, after that one was added to them.
+    static func trimDeadDeliveries(
+        besides number: Int64, at now: Int64, in database: Database
+    ) throws(OperationalError) {
+        let endpoint = try database.rows(
+            "SELECT endpoint FROM webhook_delivery WHERE number = ?", binding: .integer(number)
+        ) { $0.text(0) }.first
+        guard let endpoint else { return }
+        let most = try webhookShares(in: database).endpoint
+        let dead = try database.integer(
+            "SELECT count(*) FROM webhook_delivery WHERE endpoint = ? AND given_up IS NOT NULL",
+            binding: .text(endpoint))
+        guard let dead, dead > most else { return }
+        let dropped = try database.run(
+            """
+            DELETE FROM webhook_delivery WHERE number IN (
+                SELECT number FROM webhook_delivery WHERE endpoint = ? AND given_up IS NOT NULL
+                ORDER BY given_up, number LIMIT ?)
+            """, binding: .text(endpoint), .integer(dead - most))
+        try countDropped(Int64(dropped), of: endpoint, at: now, in: database)
+    }
+}
+
+/// Events of an account beyond a number are withheld, and one event carries their count: frequent sign-ins of
+/// one user must not delay what endpoints are told of others.
+extension SQLStore {
+    /// Counts the event to its account.
+    static func isWithheld(
+        _ notice: WebhookNotice, ofAccount number: Int64, by settings: WebhookSettings, in database: Database
+    ) throws(OperationalError) -> Bool {
+        guard notice.urgency != .administrative, notice.type != .eventsWithheld else { return false }
+        let column = notice.urgency == .security ? "security" : "routine"
+        let row = try database.rows(
+            "SELECT began, withheld, \(column) FROM webhook_account WHERE account = ?",
+            binding: .integer(number)
+        ) { (began: $0.integer(0), withheld: $0.integer(1), told: $0.integer(2)) }.first
+        guard let row, notice.time < row.began + WebhookShares.window else {
+            if row != nil {
+                try tellWithheld(of: number, at: notice.time, by: settings, in: database)
+            }
+            try database.run(
+                """
+                INSERT INTO webhook_account (account, began, security, routine, withheld)
+                VALUES (?, ?, ?, ?, 0)
+                """, binding: .integer(number), .integer(notice.time),
+                .integer(column == "security" ? 1 : 0), .integer(column == "security" ? 0 : 1))
+            return false
+        }
+        let isWithheld = row.told >= WebhookShares.accountEvents
+        let counted = isWithheld ? "withheld" : column
+        try database.run(
+            "UPDATE webhook_account SET \(counted) = \(counted) + 1 WHERE account = ?",
+            binding: .integer(number))
+        return isWithheld
+    }
+
+    /// Ends the account's time, and tells how many of its events were withheld, if any.
+    private static func tellWithheld(
+        of number: Int64, at now: Int64, by settings: WebhookSettings?, in database: Database
+    ) throws(OperationalError) {
+        let row = try database.rows(
+            """
+            SELECT account.app, account.name, webhook_account.withheld, webhook_account.began,
+                \(AuthenticatedTable.account.check)
+            FROM webhook_account JOIN account ON account.number = webhook_account.account
+            WHERE webhook_account.account = ?
+            """, binding: .integer(number)
+        ) {
+            (
+                app: AppName($0.text(0)),
+                // An altered row would name an account of the attacker's choice.
+                name: $0.isAuthentic(4) ? try? AccountName(checking: $0.blob(1).span) : nil,
+                withheld: $0.integer(2), began: $0.integer(3)
+            )
+        }.first
+        try database.run("DELETE FROM webhook_account WHERE account = ?", binding: .integer(number))
+        guard let settings, let row, row.withheld > 0 else { return }
+        var notice = WebhookNotice(.eventsWithheld, at: now, app: row.app)
+        notice.account = row.name
+        notice.details = [("count", .integer(row.withheld)), ("since", .integer(row.began))]
+        try tell(notice, ofAccount: number, by: settings, in: database)
+    }
+
+    package func announceWithheld(at now: TrustedTime) throws(OperationalError) {
+        let now = now.seconds
+        let select = "SELECT account FROM webhook_account WHERE began <= ? LIMIT 500"
+        let ended = SQLValue.integer(now - WebhookShares.window)
+        let isDue = try read(whenEmpty: false) { (database) throws(OperationalError) in
+            !(try database.rows(select, binding: ended) { $0.integer(0) }).isEmpty
+        }
+        guard isDue else { return }
+        try write { (database) throws(OperationalError) -> Void in
+            let settings = try SQLStore.webhookSettings(in: database)
+            for number in try database.rows(select, binding: ended, read: { $0.integer(0) }) {
+                try SQLStore.tellWithheld(of: number, at: now, by: settings, in: database)
+            }
+        }
+    }
+}
