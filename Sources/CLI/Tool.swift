@@ -34,7 +34,7 @@ package enum Tool {
             .accountUserID, .accountReset, .accountVerify, .accountCode, .accountRedeem,
             .accountImport, .accountDevices, .accountForgetDevice,
             .accountExport, .accountErase,
-            .sessionList, .sessionRevoke, .nodes, .nodesChange,
+            .sessionList, .sessionRevoke, .nodesChange, .nodes,
             .meter, .replayStatus, .replayConfirmClock, .drillStore, .drillReplay, .auditList, .auditVerify,
             .auditAccept, .tokenAdd, .tokenList, .tokenRevoke, .console, .webhookAdd,
             .webhookList, .webhookRemove, .webhookTest, .webhookDead, .webhookRetry, .webhookKey, .openAPI,

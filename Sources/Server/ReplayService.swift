@@ -13,6 +13,9 @@ struct ReplayBackend: Sendable {
     let shared: (any SharedReplayGuard)?
 
     var current: any ReplayGuard { shared ?? file }
+
+    /// Signatures made up to this time (Unix seconds) are refused; 0 for no bound.
+    var currentFloor: Int64 { shared?.usage.floor ?? file.currentFloor }
 }
 
 /// The replay guard as a server or an administrative command opens it, and the server's periodic maintenance
@@ -99,6 +102,20 @@ package final class ReplayService {
         }
     }
 
+    /// That requests are refused until the floor has passed; nil if it refuses none that is signed now.
+    package static func warning(ofFloor floor: Int64, at now: Int64) -> String? {
+        guard floor >= now else { return nil }
+        return "signatures made up to \(CivilTime.rfc3339Text(floor)) are refused, for \(floor - now + 1) s "
+            + "more: the replay guard may have lost or missed requests of that time"
+    }
+
+    /// The floor of the deployment's shared guard; nil if it has another guard, or none yet.
+    package static func sharedFloor(of deployment: Deployment) throws(OperationalError) -> Int64? {
+        guard let kind = try sharedGuard(of: deployment) else { return nil }
+        return try ReplayEpochRecord(deployment.store, of: kind, secret: deployment.replaySecret).current()?
+            .floor
+    }
+
     /// The deployment's shared guard; then the replay file and its commands do not apply. Nil for the file.
     package static func sharedGuard(of deployment: Deployment) throws(OperationalError) -> SharedReplayKind? {
         try SharedReplayKind.inUse(in: deployment.store)
@@ -109,10 +126,9 @@ package final class ReplayService {
 
     func stop() { backend.shared?.stop() }
 
-    /// Has the replay file be the deployment's guard again, after another guard was used meanwhile. Shared
-    /// guards see that by themselves.
+    /// Has the guard be the deployment's again, if another one was used while this node was cut off.
     func reclaim(at now: Int64) throws(OperationalError) {
-        guard backend.shared == nil else { return }
+        if let shared = backend.shared { return shared.confirmAgain() }
         let id = Array(file.report.id.description.utf8)
         guard try deployment.store.value(of: .replayFile) != id else { return }
         try file.raiseFloor(at: now)

@@ -83,7 +83,8 @@ import Testing
     }
 
     @Test func theRecordFollowsStartsAndAnnouncements() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cs-\(UUID().uuidString)").path
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cs-\(UUID().uuidString)")
+            .path
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let data = try DataFolder(folder, absence: .create)
         let deployment = try Deployment(

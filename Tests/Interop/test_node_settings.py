@@ -61,7 +61,7 @@ LIMITS = ("--login-account", "100000/1s", "--login-address", "100000/1s")
 
 
 @pytest.mark.parametrize("name, value, other", [
-    ("login-account", "60/1s", "100000/1s"), ("login-address", "7/7s", "100000/1s"), ("login-device", "7/7s", "20/20s"),
+    ("login-account", "60/1s", "100000/1s"), ("login-address", "7/7s", "100000/1s"), ("login-device", "7/7s", "10/30s"),
     ("login-solved", "7/7s", None), ("login-pending", "77", "4096"), ("prefix", "/other", "/countersign/v1"),
     ("authority", "other.example", HOST), ("limit-kept-keys", "777", None)])
 def test_a_node_with_another_value_does_not_start(name, value, other, cluster, tmp_path):

@@ -103,10 +103,13 @@ package struct NodeDisagreement: Sendable, Equatable {
     /// The names of the nodes by their value, in the order of the values.
     package var values: [(value: String, nodes: [String])]
 
-    package static func == (left: NodeDisagreement, right: NodeDisagreement) -> Bool { left.text == right.text }
+    package static func == (left: NodeDisagreement, right: NodeDisagreement) -> Bool {
+        left.text == right.text
+    }
 
     package var text: String {
-        "--\(setting): " + values.map { "`\($0.value)` at \($0.nodes.joined(separator: ", "))" }
+        "--\(setting): "
+            + values.map { "`\($0.value)` at \($0.nodes.joined(separator: ", "))" }
             .joined(separator: "; ")
     }
 }
@@ -179,10 +182,13 @@ extension Deployment {
 
     /// Records the values of a server that starts beside the nodes `others`, except those that one of these
     /// does not have yet. Returns the values that the record had instead, by name.
-    package func adopt(_ own: SharedSettings, beside others: [Node]) throws(OperationalError) -> [String: String] {
+    package func adopt(_ own: SharedSettings, beside others: [Node]) throws(OperationalError) -> [String:
+        String]
+    {
         let former = try sharedSettings()
         var record = former
-        for (name, value) in own.values where !others.contains(where: { node in
+        for (name, value) in own.values
+        where !others.contains(where: { node in
             node.isLive && node.settings.values[name].map { $0 != value } ?? false
         }) {
             record.current.values[name] = value
@@ -208,8 +214,8 @@ extension Deployment {
 }
 
 extension NodeStore {
-    /// A live node that uses another replay guard, apart from the nodes in `own`; nil if there is none. A node
-    /// that starts waits until the other one has renewed its lease, because one that was killed does not count.
+    /// A live node that uses another replay guard, apart from the nodes in `own`; nil if there is none. A
+    /// node that starts waits until the other one has renewed its lease: one that was killed does not count.
     /// For a node that serves, another one that does not reach its guard does not count either: it could keep
     /// all others from theirs.
     package func rival(

@@ -199,6 +199,9 @@ extension ReplayFile {
         try table.synchroniseHeader()
     }
 
+    /// Signatures made up to this time (Unix seconds) are refused in some part of the table; 0 for no bound.
+    package var currentFloor: Int64 { table.highestFloor }
+
     /// The floor, if it lies further ahead of the clock than a restart can put it; nil otherwise.
     package func floorFarAhead(of now: Int64) -> Int64? {
         let header = table.header

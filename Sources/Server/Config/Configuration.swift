@@ -59,6 +59,8 @@ public struct Configuration: Sendable, Equatable {
     public var idempotency = IdempotencySettings()
     /// Time limits.
     public var deadlines = Deadlines()
+    /// Seconds for which a server that is told to stop accepts connections still, while `/ready` is 503.
+    package var drainDelay = 0
     /// How often passwords may be guessed, and the resources for logins.
     public var logins = LoginSettings()
     /// Where the log line of each request goes.

@@ -545,6 +545,10 @@ extension Setting {
             effect: .onReload,
             meaning: "seconds for its answer"),
         number(
+            "drain-delay", at: \.drainDelay, in: 0...3600, unit: .seconds, effect: .onReload,
+            meaning: "seconds after SIGTERM in which connections are still accepted and `/ready` is 503, so "
+                + "that a load balancer sends new ones elsewhere"),
+        number(
             "deadline-drain", at: \.deadlines.drain, in: 0...3600, unit: .seconds, effect: .onReload,
             meaning: "seconds for requests in flight, once told to stop"),
     ]

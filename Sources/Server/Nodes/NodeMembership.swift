@@ -60,6 +60,8 @@ final class NodeMembership: @unchecked Sendable {
     private var seenLevel: Int64?
     /// When the lease is to be renewed.
     private var due: Int64 = .min
+    /// Whether the node has had a lease.
+    private var hasServed = false
     /// Whether the last look succeeded; a node that cannot follow does not renew its lease.
     private var isFollowing = true
 
@@ -181,6 +183,7 @@ final class NodeMembership: @unchecked Sendable {
         due = begun + interval
         // Earlier than the store's end of the lease, so that no difference of the clocks' rates matters.
         lease.renew(until: begun + node.lease - node.lease / 10)
+        hasServed = true
         status.didHear(isClockRight: abs(node.clockOffset) <= NodeMembership.mostClockOffset, of: node)
         status.didCompare(node, with: try channel.others(of: node))
         return nil
@@ -202,7 +205,7 @@ final class NodeMembership: @unchecked Sendable {
             case .refused(let others):
                 return others.flatMap { node.differences(from: $0).map(\.text) }.joined(separator: "; ")
             }
-            try terms.reclaim()
+            if hasServed { try terms.reclaim() }
         }
         let (after, uptime) = TrustedClock.machine()
         // After a longer wait it is not known when the store read its clock.

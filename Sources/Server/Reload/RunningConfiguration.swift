@@ -58,6 +58,7 @@ extension Configuration {
         var result = self
         result.limits = new.limits
         result.deadlines = new.deadlines
+        result.drainDelay = new.drainDelay
         result.headRules = new.headRules
         result.upstreamSettings = new.upstreamSettings
         result.assertionAudience = new.assertionAudience

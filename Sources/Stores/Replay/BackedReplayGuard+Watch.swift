@@ -37,8 +37,8 @@ extension BackedReplayGuard {
         let (epoch, look) = try await settledEpoch()
         let grant = try await backend.grant(for: epoch, in: look)
         let isNew = grants.grant.map { $0.epoch != epoch } ?? true
-        grants.publish(grant, confirmed: look.began)
         usedServer.with { $0 = epoch.serverID }
+        grants.publish(grant, confirmed: look.began)
         if isNew { clients.prepareAll() }
         try backend.finish(grant, for: clients.all, in: look)
         report("\(look.title) is in use, epoch \(epoch.number)")

@@ -22,7 +22,7 @@ final class BackedReplayGuard<Backend: SharedReplayBackend>: SharedReplayGuard, 
     /// For pauses that ``wake()`` does not end.
     let rest: LoopAlarm
     let isStopping = Atomic(false)
-    /// The identifier of the server that the last grant was for, until a look finds another one at the address.
+    /// The identifier of the server that the last grant was for, until a look finds another one there.
     let usedServer = Locked<String?>(nil)
 
     // Confined to the guard's own loop.
@@ -67,6 +67,11 @@ final class BackedReplayGuard<Backend: SharedReplayBackend>: SharedReplayGuard, 
             isSuspected = true
             alarm.ring()
         }
+    }
+
+    func confirmAgain() {
+        grants.suspend()
+        wake()
     }
 
     func stop() {

@@ -20,7 +20,7 @@ package struct ReplayEpochRecord: Sendable {
     }
 
     /// What the store has; nil if this kind has not been the deployment's guard since another one was.
-    func current() throws(OperationalError) -> ReplayEpoch? {
+    package func current() throws(OperationalError) -> ReplayEpoch? {
         guard try SharedReplayKind.inUse(in: store) == kind else { return nil }
         return try latest()
     }

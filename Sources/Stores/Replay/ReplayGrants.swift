@@ -18,6 +18,8 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
         var reason: String
         /// Seconds of the monotonic clock up to which the grant holds.
         var expires = Int64.min
+        /// What was read up to this second of the monotonic clock counts no longer.
+        var suspended = Int64.min
         /// How the first attempt ended; nil before.
         var firstFailure: OperationalError??
     }
@@ -63,11 +65,20 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
     /// `confirmed` is when the store was read: seconds of the monotonic clock.
     func publish(_ grant: Grant, confirmed: Int64) {
         content.with {
+            guard confirmed > $0.suspended else { return }
             ($0.grant, $0.reason) = (grant, "")
             $0.expires = confirmed + ReplayEpoch.lease
             if $0.firstFailure == nil { $0.firstFailure = .some(nil) }
         }
         content.wakeAll()
+    }
+
+    /// Revokes the grant, and takes none for what was read before the call.
+    func suspend() {
+        content.with {
+            ($0.grant, $0.reason) = (nil, "the epoch is read again")
+            $0.suspended = EventLoop.monotonicSeconds()
+        }
     }
 
     func revoke(because error: OperationalError) {

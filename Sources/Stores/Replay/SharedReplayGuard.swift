@@ -17,6 +17,8 @@ package protocol SharedReplayGuard: ReplayGuard {
     func attach(to loop: EventLoop)
     /// Adapts what entries are kept for to the policies.
     func setRetention(_ need: ReplayRetention)
+    /// Inserts nothing until the epoch was read again: another guard may have admitted requests meanwhile.
+    func confirmAgain()
     func stop()
 }
 

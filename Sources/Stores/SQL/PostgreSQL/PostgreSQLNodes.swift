@@ -58,7 +58,8 @@ enum NodeRows {
 
     /// In the place of the name's earlier refusals, so that a service that starts it again and again does not
     /// fill the table.
-    static func list(refused node: Node, ofLevel level: Int64, in database: Database) throws(OperationalError) {
+    static func list(refused node: Node, ofLevel level: Int64, in database: Database) throws(OperationalError)
+    {
         try database.run("DELETE FROM node WHERE name = ? AND refusal <> ''", binding: .text(node.name))
         _ = try renew(node, ofLevel: level, in: database)
     }
