@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Three gateways over PostgreSQL and Redis on one machine, from Debian's packages: PostgreSQL with a synchronous standby, Redis with
-a replica, and haproxy in front of all. Everything is in one new folder and on loopback; Ctrl-C ends it, and removes the folder unless it
+two replicas, and haproxy in front of all. Everything is in one new folder and on loopback; Ctrl-C ends it, and removes the folder unless it
 was named by --folder.
 
 Usage: cluster.py [--folder DIR] [--port N] [--nodes N] [--demo | --check]
@@ -72,7 +72,8 @@ class Cluster:
         self.processes: dict[str, subprocess.Popen] = {}
         self.password = secrets.token_hex(16)
         self.postgres_ports = {"primary": free_port(), "standby": free_port()}
-        self.redis_ports = {"primary": free_port(), "replica": free_port()}
+        # With two replicas, one Redis server may be lost: the primary takes writes while it has one of them.
+        self.redis_ports = {"primary": free_port(), "replica": free_port(), "replica-2": free_port()}
         self.database_port = free_port()
         self.nodes = [Node(self, number) for number in range(nodes)]
         self.as_postgres = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.getuid() == 0 else []
@@ -154,11 +155,18 @@ class Cluster:
                 "bind 127.0.0.1", f"port {port}", f"dir {home}", f"requirepass {self.password}", f"masterauth {self.password}",
                 # Nothing is forgotten while it counts, and each write is on the disk within a second.
                 "maxmemory-policy noeviction", "appendonly yes", "appendfsync everysec",
-                # Without its replica a primary takes no writes: one that was cut off admits nothing.
+                # Without a replica a primary takes no writes: one that was cut off admits nothing.
                 "min-replicas-to-write 1", "min-replicas-max-lag 10", "repl-diskless-sync-delay 0",
-                *([f"replicaof 127.0.0.1 {self.redis_ports['primary']}"] if name == "replica" else []), ""]))
+                *([f"replicaof 127.0.0.1 {self.redis_ports['primary']}"] if name != "primary" else []), ""]))
             self.begin(f"redis-{name}", "redis-server", home / "redis.conf")
-        wait_until(lambda: "connected_slaves:1" in self.redis("primary", "INFO", "replication"), "Redis's replica", 20)
+        wait_until(lambda: f"connected_slaves:{len(self.redis_ports) - 1}" in self.redis("primary", "INFO", "replication"), "Redis's replicas", 20)
+
+    def promote_redis(self, name: str) -> None:
+        """Makes a replica the server that is written to, and has the other replicas follow it. The former one must be dead."""
+        self.redis(name, "REPLICAOF", "NO", "ONE")
+        for other in self.redis_ports:
+            if other != name and f"redis-{other}" in self.processes and self.processes[f"redis-{other}"].poll() is None:
+                self.redis(other, "REPLICAOF", "127.0.0.1", str(self.redis_ports[name]))
 
     def redis(self, name: str, *command: str) -> str:
         done = subprocess.run(["redis-cli", "-h", "127.0.0.1", "-p", str(self.redis_ports[name]), "--no-auth-warning", *command],
@@ -222,6 +230,10 @@ class Cluster:
         def rank(name: str) -> int:
             return next(index for index, start in enumerate(("node", "haproxy", "redis", "postgres")) if name.startswith(start))
 
+        for name, process in self.processes.items():
+            # The second signal, below, ends the delay.
+            if name.startswith("node") and process.poll() is None:
+                process.send_signal(signal.SIGTERM)
         for name in sorted(self.processes, key=rank):
             self.end(name)
 
@@ -253,6 +265,8 @@ class Node:
     def start(self) -> None:
         self.cluster.begin(self.name, PROGRAM, "serve", "--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}",
                            "--authority", f"{AUTHORITY}:{self.cluster.port},{AUTHORITY}:{self.port}",
+                           # Longer than haproxy takes to find out that the node is not ready.
+                           "--drain-delay", 3,
                            environment=self.environment)
         wait_until(self.is_ready, f"{self.name}; its log is {self.cluster.folder / self.name}.log", 30)
 

@@ -130,6 +130,9 @@ public enum Server {
             drills.replay.isOn
                 ? "requests are refused, for `countersign drill replay`" : shared?.usage.failure
         }
+        readiness.watchPending(.replay) { [backend = replays.backend] in
+            ReplayService.warning(ofFloor: backend.currentFloor, at: SystemTime().now)
+        }
         let requests = try KeyedRequestStorage(
             of: deployment, over: configuration.store, writer: writer, readiness: readiness,
             note: { log?.note(subject: "keyed requests", message: $0) })
@@ -215,12 +218,12 @@ public enum Server {
         observed.logChanges(at: SystemTime().now)
         var turn = MainThreadSchedule(milliseconds: reconcileMilliseconds)
         while !relations.shouldEnd(deadline: running.current.deadlines.drain) {
-            switch Signals.next(milliseconds: turn.patience(isShort: handOver.hasHandedOver)) {
-            case .drain: relations.endGracefully()
+            switch Signals.next(milliseconds: turn.patience(isShort: relations.isWaitingShortly)) {
+            case .drain: relations.endGracefully(after: running.current.drainDelay)
             case .reload: _ = reloader.reload()
             case .none: break
             }
-            guard turn.isDue(isShort: handOver.hasHandedOver) else { continue }
+            guard turn.isDue(isShort: relations.isWaitingShortly) else { continue }
             log?.closeSample(now: EventLoop.monotonicSeconds())
             drills.look()
             service.traffic.look(at: SystemTime().now)

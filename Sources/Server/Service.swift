@@ -127,7 +127,7 @@ final class Service: @unchecked Sendable {
                     certificate: certificate, replay: replay, rows: rows, nodes: membership,
                     drills: drills, spans: exporter, webhooks: webhooks, keys: keys, guesses: guesses,
                     refusals: refusalStore, clock: clock, began: clock.now)
-                if let services { readiness.watchWarning(.administration) { services.hang } }
+                if let services { readiness.watchPending(.administration) { services.hang } }
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
                     drills: drills, services: services,

@@ -6,10 +6,12 @@ import os
 import pathlib
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 import pytest
 
@@ -17,7 +19,9 @@ from chaos_cluster import example
 from ports import reserve_port
 from postgres import programs
 from products import BINARY, ROOT
+from signing import ReleaseKey
 from waiting import until
+from wire import Connection
 
 pytestmark = pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")
 PASSWORD = "correct horse battery staple\n"
@@ -38,6 +42,48 @@ def test_the_command_of_the_readme(folder):
                           env={**os.environ, "COUNTERSIGN": BINARY})
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("the session has ended: revoked") == 3
+
+
+def test_a_redis_server_and_a_node_less(folder):
+    """A replica may be lost; a replica is promoted when the primary is; and a node that stops costs no client a connection."""
+    cluster = example.Cluster(folder, 2, reserve_port())
+    try:
+        cluster.start()
+        first, second = cluster.nodes
+        release = json.loads(first.command("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--json"))
+        key = ReleaseKey(release["key_id"], release["secret"], f"localhost:{cluster.port}")
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+        def status(node: example.Node, **signed: int) -> int:
+            with Connection(node.port, context) as connection:
+                connection.send(key.request(**signed))
+                return connection.answer().status
+
+        until(lambda: status(first) == status(second) == 200)
+        cluster.end("redis-replica")
+        assert [status(node) for node in (first, second) for _ in range(5)] == [200] * 10
+        cluster.processes["redis-primary"].kill()
+        cluster.processes["redis-primary"].wait()
+        cluster.begin("redis-replica", "redis-server", folder / "redis-replica/redis.conf", "--replicaof", "127.0.0.1",
+                      str(cluster.redis_ports["replica-2"]))
+        cluster.promote_redis("replica-2")
+        for node in (first, second):
+            until(node.is_ready, f"{node.name} is not ready")
+            # Of the next epoch, and above its floor.
+            until(lambda node=node: status(node, created=int(time.time()) + 59) == 503, "the floor is missing")
+            assert "are refused, for " in urllib.request.urlopen(f"http://127.0.0.1:{node.admin_port}/ready").read().decode()
+        assert "are refused, for " in second.command("nodes")
+
+        process = cluster.processes["node-1"]
+        process.send_signal(signal.SIGTERM)
+        opened = 0
+        while process.poll() is None:
+            assert example.speaks_tls(cluster.port), f"a connection was cut after {opened}"
+            opened += 1
+        assert opened and process.returncode == 0 and example.speaks_tls(cluster.port)
+    finally:
+        cluster.stop()
 
 
 def logs_in(phone: str) -> bool:

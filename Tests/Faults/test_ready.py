@@ -4,6 +4,7 @@ reached. It needs no traffic to find out, and one stray failure does not flip it
 import contextlib
 import errno
 import json
+import signal
 import socket
 import threading
 import urllib.error
@@ -50,6 +51,21 @@ class Ready(Gateway):
         """Lets time pass until these are the causes."""
         until(lambda: self.clock.advance(0.1) or self.causes() == causes, lambda: f"{self.causes()}, not {causes}")
         assert self.get("/health") == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("ends_by", ["time", "a second signal"])
+def test_one_that_is_told_to_stop_accepts_until_the_delay_has_passed(ends_by, tmp_path):
+    with Ready(tmp_path, "--drain-delay", "300") as gateway:
+        gateway.until([])
+        gateway.process.send_signal(signal.SIGTERM)
+        until(lambda: gateway.causes() == ["draining"], lambda: gateway.causes())
+        for _ in range(3):
+            assert gateway.send(f"GET /countersign/v1/time HTTP/1.1\r\nHost: 127.0.0.1:{gateway.port}\r\n\r\n".encode()).status == 200
+        if ends_by == "time":
+            gateway.clock.advance(301)
+        else:
+            gateway.process.send_signal(signal.SIGTERM)
+        assert gateway.process.wait(60) == 0
 
 
 def test_without_a_backend_it_is_ready_at_once(tmp_path):

@@ -126,6 +126,14 @@ def test_a_restart_of_redis_is_a_loss(redis, node, keeps):
     assert node.floor(after=1) >= time.time() + WINDOW
     assert refused(node.send(seen)) == "unavailable"
     until(lambda: node.get("/ready")[0] == 200)
+    # Ready, as no other gateway would do better; each place says that requests are refused, and until when.
+    floor = node.floor()
+    (warning,) = json.loads(node.get("/ready")[1])["warnings"]
+    assert warning["cause"] == "replay" and "are refused, for " in warning["detail"]
+    assert json.loads(node.admin("nodes", "--json").out)["replay_floor"] == floor
+    assert "are refused, for " in node.admin("nodes").out
+    done = run("doctor", "--data", node.data, "--listen", f"127.0.0.1:{node.port}", "--json", environment=node.environment)
+    assert [finding["verdict"] for finding in json.loads(done.out)["findings"] if "are refused, for " in finding["message"]] == ["warning"]
 
 
 @pytest.mark.parametrize("fault", ["kill", "stop"])

@@ -37,7 +37,7 @@ import Testing
     @Test func aWarningIsShownAndKeepsNothingFromBeingReady() {
         let readiness = Readiness()
         let hang = Locked<String?>(nil)
-        readiness.watchWarning(.administration) { hang.with { $0 } }
+        readiness.watchPending(.administration) { hang.with { $0 } }
         #expect(text(readiness) == "200 {\"ready\":true,\"reasons\":[]}\n")
         hang.with { $0 = "a command has run for 31 s" }
         #expect(
@@ -45,6 +45,33 @@ import Testing
                 == "200 {\"ready\":true,\"reasons\":[],\"warnings\":[{\"cause\":\"administration\","
                 + "\"detail\":\"a command has run for 31 s\"}]}\n")
         #expect(readiness.reasons.isEmpty)
+    }
+
+    @Test func warnsOfWhatKeepsItFromNothing() {
+        let readiness = Readiness()
+        let floor = Locked<String?>("signatures are refused")
+        readiness.watchPending(.replay) { floor.with { $0 } }
+        readiness.setPending(.settings, detail: "another value")
+        #expect(
+            text(readiness)
+                == "200 {\"ready\":true,\"reasons\":[],\"warnings\":["
+                + "{\"cause\":\"replay\",\"detail\":\"signatures are refused\"},"
+                + "{\"cause\":\"settings\",\"detail\":\"another value\"}]}\n")
+        // What is a reason is no warning as well.
+        readiness.set(.replay, detail: "Redis is away")
+        #expect(readiness.pendingReasons.map(\.cause) == [.settings])
+        readiness.clear(.replay)
+        floor.with { $0 = nil }
+        readiness.setPending(.settings, detail: nil)
+        #expect(text(readiness) == "200 {\"ready\":true,\"reasons\":[]}\n")
+    }
+
+    @Test(
+        "the warning of a floor", arguments: [(99, nil), (100, "1 s"), (160, "61 s")] as [(Int64, String?)])
+    func floors(_ row: (floor: Int64, wait: String?)) {
+        let warning = ReplayService.warning(ofFloor: row.floor, at: 100)
+        #expect((warning == nil) == (row.wait == nil))
+        if let wait = row.wait { #expect(warning?.contains("are refused, for \(wait) more") == true) }
     }
 
     @Test func staysNotReadyOnceItDrains() {

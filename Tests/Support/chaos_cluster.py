@@ -69,6 +69,8 @@ class ChaosCluster(example.Cluster):
 
     def __init__(self, folder: pathlib.Path, nodes: int, options: dict[int, list[str]], replay: str = "redis"):
         super().__init__(folder, 0, reserve_port())
+        # One replica: the faults choose between two servers.
+        del self.redis_ports["replica-2"]
         self.replay_server = replay
         self.options, self.backend = options, Backend()
         self.authority = f"{example.AUTHORITY}:{self.port}"

@@ -40,6 +40,7 @@ extension APIOperation {
             response: .object([
                 APIMember("change", schema: .count), APIMember("nodes", schema: .list(.record)),
                 APIMember("differences", schema: .list(.record)),
+                APIMember("replay_floor", schema: .nullable(.time)),
             ])),
         APIOperation(
             "getLastBackup", method: .get, path: "/backup", scope: .serverRead, command: .backupLast,

@@ -12,17 +12,23 @@ extension Command {
             lease: then it refuses requests of sessions, and changes do not wait for it. `refused` is a start
             that ended because a live node had another value of a setting that all nodes must have in common.
             A node that was stopped in order is not listed; one that was killed or refused is, for ten
-            minutes. Below the list are the settings of which live nodes have more than one value.
+            minutes. Below the list are the settings of which live nodes have more than one value, and up to
+            when signatures are refused because the shared replay guard may have lost requests.
             """
     ) { (run) throws(OperationalError) in
-        let listing = try run.deployment().store.nodes()
+        let deployment = try run.deployment()
+        let listing = try deployment.store.nodes()
+        let floor = try ReplayService.sharedFloor(of: deployment) ?? 0
+        let warning = ReplayService.warning(ofFloor: floor, at: run.now)
         let disagreements = listing.disagreements
         try run.print([
             "change": .integer(listing.change),
             "nodes": .array(listing.nodes.map { $0.json(at: listing.change) }),
             "differences": .array(disagreements.map(\.json)),
+            "replay_floor": warning == nil ? .null : .integer(floor),
         ]) {
-            if listing.nodes.isEmpty { return "no nodes" }
+            let warnings = [warning].compactMap(\.self)
+            if listing.nodes.isEmpty { return (["no nodes"] + warnings).joined(separator: "\n") }
             let table = Table.text(
                 head: ["NODE", "NAME", "STATE", "SEEN", "CHANGE", "CLOCK", "LEVEL"],
                 rows: listing.nodes.map { node in
@@ -35,7 +41,7 @@ extension Command {
             let refusals = listing.nodes.filter { !$0.refusal.isEmpty }.map {
                 "\($0.name) was refused: \($0.refusal)"
             }
-            return ([table] + disagreements.map(\.text) + refusals).joined(separator: "\n")
+            return ([table] + disagreements.map(\.text) + refusals + warnings).joined(separator: "\n")
         }
         return .success
     }
@@ -56,8 +62,9 @@ extension Command {
             each of two replay guards would admit a request once: stop all nodes, and start them with the
             new value. Without live nodes, a start changes a setting by itself.
 
-            """ + Setting.all.filter { $0.scope == .deployment }.map { "  --\($0.name)" }
-            .joined(separator: "\n")
+            """
+                + Setting.all.filter { $0.scope == .deployment }.map { "  --\($0.name)" }
+                .joined(separator: "\n")
     ) { (run) throws(OperationalError) in
         let assignments = run.arguments.values("set")
         guard !assignments.isEmpty else {

@@ -37,7 +37,7 @@ final class Readiness: Sendable {
     private let pending = Locked<[Cause: String]>([:])
     /// What says at each question whether a cause is there.
     private let watches = Locked<[Cause: @Sendable () -> String?]>([:])
-    private let warnings = Locked<[Cause: @Sendable () -> String?]>([:])
+    private let pendingWatches = Locked<[Cause: @Sendable () -> String?]>([:])
 
     init() {}
 
@@ -49,11 +49,6 @@ final class Readiness: Sendable {
         watches.with { $0[cause] = failure }
     }
 
-    /// The same for what does not keep the process from being ready.
-    func watchWarning(_ cause: Cause, failure: @escaping @Sendable () -> String?) {
-        warnings.with { $0[cause] = failure }
-    }
-
     /// Reports that `cause` is gone. Draining never goes away.
     func clear(_ cause: Cause) {
         guard cause != .draining else { return }
@@ -63,10 +58,16 @@ final class Readiness: Sendable {
     /// Reports what may come to keep the process from being ready; nil for nothing any longer.
     func setPending(_ cause: Cause, detail: String?) { pending.with { $0[cause] = detail } }
 
-    /// What is reported so, and does not keep the process from being ready yet.
+    /// Has `detail` say, each time that is asked for, what an operator should know although clients are served,
+    /// or what refuses requests that another process would refuse, too.
+    func watchPending(_ cause: Cause, detail: @escaping @Sendable () -> String?) {
+        pendingWatches.with { $0[cause] = detail }
+    }
+
+    /// What is reported so, and does not keep the process from being ready.
     var pendingReasons: [Reason] {
         var (pending, known) = (self.pending.with { $0 }, Set(reasons.map(\.cause)))
-        for (cause, failure) in warnings.with({ $0 }) { pending[cause] = failure() }
+        for (cause, detail) in pendingWatches.with({ $0 }) { pending[cause] = detail() ?? pending[cause] }
         return Cause.allCases.compactMap { cause in
             known.contains(cause) ? nil : pending[cause].map { Reason(cause: cause, detail: $0) }
         }

@@ -26,7 +26,7 @@ package struct DoctorFinding: Sendable, Equatable {
     package enum Topic: String, Sendable, CaseIterable {
         case settings, clock, disk, permissions
         case masterKey = "master-key"
-        case store, nodes, upstream, certificate, listener, policy, webhooks, pins
+        case store, nodes, replay, upstream, certificate, listener, policy, webhooks, pins
     }
 }
 
@@ -53,6 +53,7 @@ package struct Doctor {
         if let deployment {
             checkStore(deployment)
             checkNodes(of: deployment)
+            checkReplay(of: deployment)
             checkPolicies(of: deployment)
             checkWebhooks(of: deployment)
             checkPins(of: deployment)

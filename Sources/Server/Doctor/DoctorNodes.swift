@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignWire
 
 /// What all gateways over one store must have in common.
@@ -27,6 +28,21 @@ extension Doctor {
         }
         if findings.count == count {
             add(.nodes, message: "\(roster.nodes.count(where: \.isLive)) live nodes have the same settings")
+        }
+    }
+
+    /// Whether requests are refused because the replay guard may have lost some.
+    mutating func checkReplay(of deployment: Deployment) {
+        let floor: Int64?
+        if configuration.replay.isFile {
+            floor = (try? ReplayStatus(path: deployment.folder.replay, now: now))?.floor
+        } else {
+            floor = (try? ReplayService.sharedFloor(of: deployment)) ?? nil
+        }
+        if let warning = floor.flatMap({ ReplayService.warning(ofFloor: $0, at: now) }) {
+            add(
+                .replay, verdict: .warning, message: warning,
+                expected: "a floor in the past; it passes by itself")
         }
     }
 }

@@ -30,6 +30,8 @@ final class HandoverCoordinator {
     private var handedOverAt: Int64?
     private var isEnding = false
     private var wasToldToEnd = false
+    /// When the delay ends after which the server stops to accept: seconds of the monotonic clock.
+    private var endsAt: Int64?
 
     init(
         handOver: HandoverState, service: Service, replay: ReplayFile, limits: LoginLimits,
@@ -68,6 +70,7 @@ final class HandoverCoordinator {
 
     /// Whether the main thread has nothing more to wait for.
     func shouldEnd(deadline: Int) -> Bool {
+        if let endsAt, !handOver.hasHandedOver, EventLoop.monotonicSeconds() >= endsAt { isEnding = true }
         if isEnding { return true }
         guard handOver.hasHandedOver else {
             if handedOverAt != nil { readiness.serveAgain() }
@@ -83,14 +86,23 @@ final class HandoverCoordinator {
             && now - began >= HandoverCoordinator.leastSeconds
     }
 
-    /// The process was told to end: a predecessor that still answers must not serve again in its place. A
-    /// server that has handed over is ending already; told a second time, it does not wait for requests in
-    /// flight.
-    func endGracefully() {
-        isEnding = !handOver.hasHandedOver || wasToldToEnd
+    /// The process was told to end: a predecessor that still answers must not serve again in its place. For
+    /// `delay` seconds it is not ready and accepts connections still. A server that has handed over is ending
+    /// already; told a second time, neither waits.
+    func endGracefully(after delay: Int) {
+        if delay > 0, !wasToldToEnd, !handOver.hasHandedOver {
+            endsAt = EventLoop.monotonicSeconds() + Int64(delay)
+            readiness.beginDraining()
+            log?.note(subject: "restart", message: "told to stop: no new connections after \(delay) s")
+        } else {
+            isEnding = !handOver.hasHandedOver || wasToldToEnd
+        }
         wasToldToEnd = true
         try? predecessor?.send("bye")
     }
+
+    /// Whether the main thread looks often at what it waits for.
+    var isWaitingShortly: Bool { handOver.hasHandedOver || endsAt != nil }
 
     /// Call after the loops have ended.
     func end() {
