@@ -66,9 +66,8 @@ final class RefusalRing {
         let count = RefusalRing.slotCount(of: bytes.count)
         if head + count > slots {
             // The records there are older than all others; a walk passes over empty slots.
-            for slot in head..<slots where !write([SlotKind.empty.rawValue], at: offset(of: slot)) {
-                return false
-            }
+            let empty = [UInt8](repeating: SlotKind.empty.rawValue, count: RefusalRing.restHead)
+            for slot in head..<slots where !write(empty, at: offset(of: slot)) { return false }
             (head, hasWrapped) = (0, true)
         }
         sequence += 1

@@ -69,7 +69,7 @@ private struct ConfigurationCheck {
     mutating func run() {
         checkData()
         checkListeners()
-        problems += configuration.exposure.filter { isValid($0.setting ?? "") }
+        checkExposure()
         checkTLS()
         checkContradictions()
         checkUpstream()
@@ -195,6 +195,17 @@ private struct ConfigurationCheck {
         report(
             "admin", message: "--admin: \(configuration.listen): is the address of --listen",
             expected: "another port")
+    }
+
+    /// Addresses that are wrong have a problem already, and a running server's own were reported at its start.
+    private mutating func checkExposure() {
+        for problem in configuration.exposure {
+            guard let name = problem.setting, !problems.contains(where: { $0.setting == name }),
+                let address = name == "listen" ? configuration.listen : configuration.admin,
+                !isRunning(address, name: name)
+            else { continue }
+            problems.append(problem)
+        }
     }
 
     private func isRunning(_ address: HostPort, name: String) -> Bool {
