@@ -19,7 +19,7 @@ enum PostgreSQLSchema {
         "erased_name": "b0ac02a257047ca8",
         "functions": "9a44f9a558057dc5",
         "generation": "ac1ffe3791571732",
-        "idempotent_request": "e8a4ad11c058f6e6",
+        "idempotent_request": "d6728ad967c3b95f",
         "idempotent_use": "6c4036fef563f394",
         "known_device": "5a6384ed8ab416c8",
         "layout": "d2e2320a8753a354",
@@ -38,7 +38,7 @@ enum PostgreSQLSchema {
         "session_change": "8d4aa2c4712664d6",
         "upload_ticket": "a4934a63e7276725",
         "webhook_account": "5847188847f99341",
-        "webhook_delivery": "75de09ce73f1a127",
+        "webhook_delivery": "d247fd38c77517cf",
         "webhook_dropped": "1881674d42c70109",
         "writing": "66853366d22f8b45",
     ]
