@@ -191,10 +191,28 @@ package final class Listener: @unchecked Sendable {
     /// The same among the connections of one address that have proved nothing. The one that has been there
     /// for longest is closed: one that sends its request at once is served also during a flood.
     private func takePlace(of client: NetworkAddress) -> Bool {
-        guard let oldest = roster.unproven.first(of: client) else { return false }
+        guard let oldest = roster.unproven.first(of: client),
+            isSettled(oldest) || registry.current >= limits.connections
+        else { return false }
         evict(oldest)
         registry.remove()
         return true
+    }
+
+    /// Whether a connection has had time to prove something.
+    private func isSettled(_ connection: Connection) -> Bool {
+        connection.unprovenPlace.since + Listener.grace < loop.seconds
+    }
+
+    /// Ends what came at once, and has proved nothing since, of addresses that have more than their
+    /// connections.
+    private func endUnprovenBeyondLimit() {
+        while roster.unproven.most > limits.effectiveAddressConnections, let oldest = roster.unproven.first,
+            isSettled(oldest)
+        {
+            evict(oldest)
+            registry.remove()
+        }
     }
 
     @discardableResult
@@ -231,14 +249,11 @@ package final class Listener: @unchecked Sendable {
     }
 
     private func reserve(for client: NetworkAddress, countedBy usage: CallerUsage) -> Bool {
-        let limit = limits.effectiveAddressConnections
-        if usage.reserve(1, of: .connections, limit: limit) { return true }
+        if usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections) { return true }
         guard settings.newcomers == .takingPlaces else { return false }
-        guard takePlace(of: client) else {
-            return usage.reserve(
-                1, of: .connections, limit: limit + ConnectionRegistry.reserve(for: limit))
-        }
-        // The connection that gave way counts until it has ended, within this turn of the loop.
+        // The connection that gave way counts until it has ended, within this turn of the loop. Those that came
+        // just now may be about to prove something: as long as there is room, ``tick()`` looks at them later.
+        guard takePlace(of: client) || registry.current < limits.connections else { return false }
         usage.count(1, of: .connections)
         return true
     }
@@ -382,6 +397,7 @@ package final class Listener: @unchecked Sendable {
     /// Called once a second: resumes accepting, and closes unproven idle connections while many are open.
     private func tick() {
         resume()
+        if settings.newcomers == .takingPlaces { endUnprovenBeyondLimit() }
         guard registry.current > limits.connections / 2 else { return }
         let latest = loop.seconds - Int64(deadlines.idleUnproven)
         for connection in connections

@@ -3,7 +3,7 @@
 /// requests".
 package enum KeyRetention {
     /// The field of responses that states it.
-    package static let fieldName = "Countersign-Keys-Kept"
+    package static let fieldName = "Idempotency-Keys-Kept"
     /// What a client assumes that has not been told. No server keeps keys for a shorter time.
     package static let lowest = 600
     /// No server keeps keys for longer.

@@ -51,14 +51,15 @@ def shop(tmp_path, request):
             connection.sock.close()
 
 
-@pytest.mark.parametrize("shop", [(51, SMALL)], indirect=True)
-def test_an_attacker_with_five_releases_and_fifty_accounts_leaves_room(shop):
-    honest = shop.token(50)
+@pytest.mark.parametrize("shop", [(11, SMALL)], indirect=True)
+def test_an_attacker_with_five_releases_and_ten_accounts_leaves_room(shop):
+    honest = shop.token(10)
     assert shop.pay(OTHER, honest) == 200
-    taken = [shop.pay(STRANGER, release=release) for release in range(5) for _ in range(100)]
-    assert taken.count(503) >= 400, "one address has a part of what callers without a session may keep"
+    taken = [shop.pay(STRANGER, release=release) for release in range(5) for _ in range(200)]
+    # All that nobody else asks for, but for an eighth.
+    assert taken.count(200) == 874 and taken.count(503) == 126
     assert shop.pay(OTHER) == 200, "another address of the same release finds room"
-    for number in range(50):
+    for number in range(10):
         token = shop.token(number)
         assert {shop.pay(STRANGER, token) for _ in range(10)} <= {200, 503}
     assert [shop.pay(OTHER, honest) for _ in range(3)] == [200] * 3

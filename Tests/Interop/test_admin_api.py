@@ -618,7 +618,7 @@ def test_a_policy_names_no_file_of_the_server_over_the_api(served):
     known.write_text("A" * 40 + "\n")
     answers = []
     for path in (pipe, known, "/etc/passwd", "/nowhere"):
-        status, answer, _ = served.call("PATCH", "/api/v1/apps/demo/policy", {"set": {"breached-passwords": str(path)}})
+        status, answer, _ = served.call("PATCH", "/api/v1/apps/demo/policy", {"settings": {"breached-passwords": str(path)}})
         assert status == 400 and str(path) not in answer["detail"], answer
         answers.append(answer["detail"])
     assert len(set(answers)) == 1 and "is not set over the API" in answers[0]

@@ -78,6 +78,7 @@ def test_a_signed_question_is_answered_whatever_its_clock_and_the_answer_bound_t
 def test_without_anything_to_be_bound_to_it_is_not_signed(place):
     answer = ask(place, PATH)
     assert answer.status == 200 and set(json.loads(answer.body)) == {"time"}
+    assert answer.get("idempotency-keys-kept") == "600"
     assert answer.get("signature") is None
 
 

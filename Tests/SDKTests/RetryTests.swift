@@ -62,7 +62,7 @@ import Testing
     func aKeyedRequestIsSentAgainWhileItsKeyIsKnown(told: String?, seconds: Int64) async throws {
         let (world, client) = try await world()
         if let told {
-            let field = HeaderField("Countersign-Keys-Kept", value: told)
+            let field = HeaderField("Idempotency-Keys-Kept", value: told)
             await world.backend.plan(.answer(200, [field]), at: "/told")
             _ = try await client.data(for: APIRequest(.post, "/told", body: .bytes([1])))
         }

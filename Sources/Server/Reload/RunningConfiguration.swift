@@ -70,6 +70,7 @@ extension Configuration {
         result.traffic = new.traffic
         result.tracing.rule = new.tracing.rule
         result.tracing.sample = new.tracing.sample
+        result.tracing.callers = new.tracing.callers
         let waiting = Set(changes(to: new).filter(\.needsRestart).map(\.name))
         if !waiting.contains("upstream") { result.upstream = new.upstream }
         if waiting.contains("upstream-ca") {

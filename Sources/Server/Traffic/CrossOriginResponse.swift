@@ -10,7 +10,7 @@ enum CrossOriginResponse {
     /// The most bytes of a list of names that is sent back.
     private static let mostNames = 2_048
     private static let exposed =
-        "content-digest, countersign-event, countersign-keys-kept, countersign-replayed, countersign-update, "
+        "content-digest, countersign-event, idempotency-keys-kept, countersign-replayed, countersign-update, "
         + "idempotency-key, "
         + "ratelimit, ratelimit-policy, retry-after, signature, signature-input"
 

@@ -137,7 +137,7 @@ final class RateCounter: Sendable {
     /// just used the only request is not the first to use the next one.
     private static func shareLimit(of rate: RequestRate) -> RateLimit {
         RateLimit(
-            burst: rate.burst, interval: rate.refillMicroseconds * (rate.burst < 4 ? 2 : 1))
+            burst: rate.burst, interval: rate.refillMicroseconds * (rate.burst < 8 ? 2 : 1))
     }
 
     private func state(of count: Count, at now: Int64) -> State {
