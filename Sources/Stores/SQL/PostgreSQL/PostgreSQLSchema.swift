@@ -24,7 +24,7 @@ enum PostgreSQLSchema {
         "known_device": "5a6384ed8ab416c8",
         "layout": "d2e2320a8753a354",
         "login_limit": "822d758986f9d8df",
-        "meta": "33f5e5e0bc0624b4",
+        "meta": "b68603c606667e57",
         "meter": "c627bf32df13f8a6",
         "node": "53012c5adda3f5dd",
         "pending_login": "36c6f6ea2c271470",
