@@ -24,7 +24,7 @@ package final class Deployment: Sendable {
     package let rows: RowAuthenticator
     /// The party that changes are recorded for.
     let actor: AuditActor
-    let clock: any TimeSource
+    package let clock: any TimeSource
     let rootSealer: any SessionRootSealer
 
     /// Opens a deployment, or creates it at first use. A wrong master key is detected before anything is

@@ -149,6 +149,8 @@ package protocol TimeSource: Sendable {
     func isPresent(_ time: Int64) -> Bool
     /// The best estimate of the time, for what is recorded with its time. Whole Unix seconds.
     var estimate: Int64 { get }
+    /// Whether another clock speaks against it now.
+    var isInDoubt: Bool { get }
     /// The time for what deletes; nil if nothing may be deleted by this clock.
     var sweepTime: TrustedTime? { get }
 }
@@ -157,6 +159,7 @@ extension TimeSource {
     package func hasCome(_ time: Int64) -> Bool { true }
     package func isPresent(_ time: Int64) -> Bool { true }
     package var estimate: Int64 { now }
+    package var isInDoubt: Bool { false }
     package var sweepTime: TrustedTime? { nil }
 }
 

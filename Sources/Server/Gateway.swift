@@ -297,9 +297,10 @@ final class Gateway: Handler, @unchecked Sendable {
                 throw Refusal(.sessionRequired, detail: "this route needs a session")
             }
         }
+        if route.operation != nil { try checkClock() }
         let call = RouteCall(
             request: request, caller: caller, address: ClientAddress(client(of: exchange)), event: event.id,
-            parameter: parameter, now: clock.now
+            parameter: parameter, now: clock.estimate
         )
         let answered: RouteResult
         do {
@@ -312,9 +313,16 @@ final class Gateway: Handler, @unchecked Sendable {
         if let signer = answered.signer {
             return await exchange.respond(
                 signing.signed(
-                    plain, to: request, by: signer, binding: answered.binding, at: clock.now))
+                    plain, to: request, by: signer, binding: answered.binding, at: clock.estimate))
         }
         await exchange.respond(signed(plain, to: exchange, judgement: judgement))
+    }
+
+    /// No session begins and none is renewed by a clock that another one contradicts: its times would be wrong
+    /// for as long as it lives.
+    func checkClock() throws(Refusal) {
+        guard clock.isInDoubt else { return }
+        throw Refusal(.unavailable, detail: "the clock is not trusted", retryAfter: 60)
     }
 
     // MARK: Callers
@@ -513,7 +521,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 for: caller, sending: request,
                 leaving: judgement.claim?.unsignedParts ?? [],
                 over: exchange,
-                event: event.id, at: clock.now))
+                event: event.id, at: clock.estimate))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         Gateway.add(event.trafficFields, to: &forwarding, by: caller.release.traffic)
         forwarding.caller = caller.session.map { .account($0.account.number) }
@@ -554,7 +562,7 @@ final class Gateway: Handler, @unchecked Sendable {
         {
             exchange.closeAfterAnswer()
         }
-        let now = clock.now
+        let now = refusal.decidingTime ?? clock.estimate
         tracer.begin(event, request: request, isProven: event.caller != nil)
         RefusalResponse.write(
             refusal, dialect: judgement.dialect, disclosure: disclosure,
@@ -627,7 +635,7 @@ final class Gateway: Handler, @unchecked Sendable {
         guard judgement.isOfMessageSignatures, maySign(for: exchange, judgement: judgement) else {
             return answer
         }
-        return signing.signed(answer, to: exchange.request, by: judgement.responseCredentials, at: clock.now)
+        return signing.signed(answer, to: exchange.request, by: judgement.responseCredentials, at: clock.estimate)
     }
 
     /// Whether the answer to a caller of message-signatures is signed. Signed answers to callers that have

@@ -181,3 +181,72 @@ def test_a_keyed_request_is_not_done_again_under_a_clock_that_jumped(tmp_path):
         place.clock.jumps(0)
         place.turns(20)
         assert pays() == first
+
+
+@pytest.mark.parametrize("shift", [-DAYS_91, DAYS_91], ids=["behind", "ahead"])
+def test_no_session_begins_or_is_renewed_by_a_clock_in_doubt(place, shift):
+    """Its times would be wrong: it would end at once, or outlive its policy."""
+    place.waits(700)
+    made = place.logs_in("user-0")
+    place.clock.jumps(shift)
+    assert place.renewing(made) == "unavailable"
+    assert place.asks(login(place.gateway, "user-1"))[0] == "unavailable"
+    place.clock.jumps(0)
+    assert place.bearing(made["token"]) == "accepted" and place.renewing(made) == "accepted"
+    place.waits(700)
+    place.turns(20)
+    assert len(place.sessions()) == 1 and set(place.sessions().values()) == {None}
+
+
+def test_a_repeated_renewal_after_a_jump_is_no_reuse(place):
+    place.waits(700)
+    made = place.logs_in("user-0")
+    body = json.dumps({"login_token": made["login_token"]}).encode()
+    renew = lambda: place.asks(place.gateway.key.request("POST", f"{PREFIX}/token", body))
+    said, renewed = renew()
+    assert said == "accepted" and place.bearing(renewed["token"]) == "accepted"
+    place.clock.jumps(60)
+    assert renew()[0] == "unavailable"
+    place.clock.jumps(0)
+    assert renew()[0] == "accepted" and set(place.sessions().values()) == {None}
+
+
+def test_what_is_written_under_a_jump_has_the_time_that_passed(place):
+    """A logout, and the records of the audit log."""
+    place.waits(700)
+    made = place.logs_in("user-0")
+    place.clock.jumps(-DAYS_91)
+    assert place.asks(bearing(place.gateway, made["token"], "POST", "/logout"))[0] == "accepted"
+    place.clock.jumps(0)
+    listed = json.loads(place.gateway.admin("session", "list", "demo", "--ended", "--json").out)["sessions"]
+    assert [each["ended"] for each in listed] == ["signed-out"] and abs(listed[0]["ended_at"] - place.clock.now) < 60
+    until(lambda: place.audited("clock.doubt") or place.turns(1), "not recorded")
+    times = [json.loads(line)["time"] for line in place.gateway.admin("audit", "list", "--json").out.splitlines()
+             if line.startswith("{") and "clock.doubt" in line]
+    assert all(abs(time - place.clock.now) < 60 for time in times)
+
+
+@pytest.mark.parametrize("kept", [b"{", b'{"boot":"x","trusted":1,"last_trusted":1,"confirmation":0,"mark_wall":0,"mark_uptime":-9223372036854775808}'],
+                         ids=["damaged", "overflowing"])
+def test_a_damaged_record_of_the_clock_launders_no_jump(place, kept):
+    place.waits(700)
+    made = place.logs_in("user-0")
+    place.clock.jumps(DAYS_91)
+    assert place.bearing(made["token"]) == "unavailable"
+    assert place.gateway.stop() == 0
+    (place.gateway.data / "clock").write_bytes(kept)
+    place.gateway.start()
+    assert place.bearing(made["token"]) == "unavailable" and not place.trusts()
+    assert "is damaged" in place.gateway.log_path.read_text()
+
+
+def test_an_earlier_confirmation_says_nothing_of_a_later_doubt(place):
+    place.waits(700)
+    place.gateway.admin("replay", "confirm-clock", "--yes")
+    place.clock.advance(86_400)
+    place.clock.jumps(-86_400)
+    assert place.time() == "unavailable"
+    assert place.gateway.stop() == 0
+    (place.gateway.data / "clock").unlink()
+    place.gateway.start()
+    assert not place.trusts()

@@ -38,7 +38,7 @@ extension Deployment {
             name, kind: .link, scopes: scopes, created: now, expires: now + APIToken.linkSeconds,
             sessionSeconds: min(max(seconds, 1), APIToken.longestConsoleSession))
         try APITokenFile(folder).change { (tokens) throws(OperationalError) in
-            tokens.removeAll { $0.kind != .program && $0.hasExpired(at: now) }
+            APIToken.makeRoom(for: .link, among: &tokens, at: now)
             guard tokens.count(where: { $0.kind == .link }) < APIToken.mostOfConsole else {
                 throw OperationalError(
                     .failed, message: "\(APIToken.mostOfConsole) links to the console wait already")
@@ -57,7 +57,7 @@ extension Deployment {
         let presented = (0..<32).map { digest[$0] }
         var made: (token: APIToken, text: String)?
         try APITokenFile(folder).change { (tokens) throws(OperationalError) in
-            tokens.removeAll { $0.kind != .program && $0.hasExpired(at: now) }
+            APIToken.makeRoom(for: .console, among: &tokens, at: now)
             guard let link = APIToken.find(digest: presented, of: .link, among: tokens, at: now),
                 let seconds = link.sessionSeconds
             else { return }
@@ -94,5 +94,14 @@ extension Deployment {
         }
         guard let ended else { return }
         try record(.consoleSignOut, token: ended, by: ended.actor, at: now)
+    }
+}
+
+extension APIToken {
+    /// Removes links and sessions of the console that have expired, if there is no room for another one of
+    /// that kind. While there is room they stay: by another clock they may not have expired.
+    fileprivate static func makeRoom(for kind: Kind, among tokens: inout [APIToken], at now: Int64) {
+        guard tokens.count(where: { $0.kind == kind }) >= mostOfConsole else { return }
+        tokens.removeAll { $0.kind == kind && $0.hasExpired(at: now) }
     }
 }

@@ -12,6 +12,9 @@ package struct ClockTrust: Sendable, Equatable {
     /// How long the clocks must agree before a clock that was wrong is trusted again, and before something is
     /// deleted by it after a start.
     package static let patience: Int64 = 600_000
+    /// How far a clock that was taken at its word after a restart of the machine may be set in its first ten
+    /// minutes: it is synchronized then.
+    private static let mostFirstStep: Int64 = 60_000
     /// The mark follows the wall clock by at most one millisecond for so many that pass.
     private static let leastRatio: Int64 = 1_000
     /// How long the mark stays before it follows the wall clock.
@@ -51,6 +54,8 @@ package struct ClockTrust: Sendable, Equatable {
         case pastCertificate(Int64)
         /// The database's clock was not heard yet.
         case storeNotHeard
+        /// The clock was not trusted when the machine was restarted, and nothing measures the time since.
+        case doubtedBefore
     }
 
     /// What is known when a server starts.
@@ -78,6 +83,11 @@ package struct ClockTrust: Sendable, Equatable {
     package private(set) var lastTrusted: Int64
     /// Nil while the clocks agree.
     package private(set) var doubt: Doubt?
+    /// The doubt for which the clock is not trusted, or was not trusted before.
+    package private(set) var lastDoubt: Doubt?
+    /// Until when the mark may be set anew by a step; nil if it may not.
+    private var settlesUntil: Int64?
+    private var needsConfirmation = false
     private var newestRecord: Int64 = 0
     private var certificateEnd: Int64?
     private var needsStore = false
@@ -94,9 +104,13 @@ package struct ClockTrust: Sendable, Equatable {
         let last = beginning.last
         if let last, beginning.isSameBoot, last.mark != nil {
             self = last
+            if let since = agreesSince, since > reading.uptime { agreesSince = nil }
         } else {
             let floor = max(last?.lastTrusted ?? 0, beginning.newestRecord)
             self.init(mark: nil, agreesSince: nil, isTrusted: last?.isTrusted ?? true, lastTrusted: floor)
+            settlesUntil = reading.uptime + ClockTrust.patience
+            // The database's clock tells, if there is one; else a doubt outlasts the machine's restart.
+            needsConfirmation = !beginning.needsStore && last.map { !$0.isTrusted && $0.isInDoubt } ?? false
         }
         newestRecord = max(lastTrusted, beginning.newestRecord)
         (certificateEnd, needsStore) = (beginning.certificateEnd, beginning.needsStore)
@@ -112,53 +126,65 @@ package struct ClockTrust: Sendable, Equatable {
     /// The time that should have come by now, however the wall clock was set; nil if that is not known.
     package func expected(at uptime: Int64) -> Int64? { mark?.time(at: uptime) }
 
+    /// Whether the clocks differed when they were compared last.
+    private var isInDoubt: Bool { agreesSince == nil }
+
     /// Compares the clocks. Call it every few seconds, and before the clock decides anything.
     package mutating func observe(_ reading: Reading) {
+        settle(reading)
         doubt = mark.map { doubt(of: reading, beside: $0) } ?? doubtAtStart(of: reading)
         guard doubt == nil else {
-            (isTrusted, agreesSince) = (false, nil)
+            (isTrusted, agreesSince, lastDoubt) = (false, nil, doubt)
             return
         }
-        let reference = reading.store ?? reading.wall
-        follow(reference, at: reading.uptime)
+        follow(reading.wall, at: reading.uptime)
         let since = agreesSince ?? reading.uptime
         agreesSince = since
         if reading.uptime - since >= ClockTrust.patience { isTrusted = true }
-        if isTrusted { lastTrusted = max(lastTrusted, min(reading.wall, reference)) }
+        if isTrusted { lastTrusted = max(lastTrusted, min(reading.wall, reading.store ?? reading.wall)) }
     }
 
-    /// A person has compared the clock with another one. It must still agree with the database's.
-    package mutating func confirm(_ reading: Reading) {
-        if needsStore || reading.store != nil {
-            guard let store = reading.store, abs(reading.wall - store) <= ClockTrust.tolerance else { return }
-        }
-        let reference = reading.store ?? reading.wall
-        mark = Mark(wall: reference, uptime: reading.uptime)
+    /// A person has compared the clock with another one. It must still agree with the database's: false, and
+    /// nothing changes, if it does not.
+    package mutating func confirm(_ reading: Reading) -> Bool {
+        guard storeDoubt(of: reading) == nil else { return false }
+        mark = Mark(wall: reading.wall, uptime: reading.uptime)
         (isTrusted, agreesSince, doubt) = (true, reading.uptime, nil)
-        lastTrusted = reference
+        (needsConfirmation, settlesUntil) = (false, nil)
+        lastTrusted = min(reading.wall, reading.store ?? reading.wall)
+        return true
+    }
+
+    /// A machine that was just restarted sets its clock by small steps.
+    private mutating func settle(_ reading: Reading) {
+        guard let mark, let end = settlesUntil else { return }
+        guard reading.uptime < end else {
+            settlesUntil = nil
+            return
+        }
+        let step = reading.wall - mark.time(at: reading.uptime)
+        guard abs(step) > ClockTrust.tolerance, abs(step) <= ClockTrust.mostFirstStep else { return }
+        // One such step: more of them would add up.
+        settlesUntil = nil
+        agreesSince = nil
+        self.mark = Mark(wall: reading.wall, uptime: reading.uptime)
+    }
+
+    private func storeDoubt(of reading: Reading) -> Doubt? {
+        guard let store = reading.store else { return needsStore ? .storeNotHeard : nil }
+        let ahead = reading.wall - store
+        return abs(ahead) > ClockTrust.tolerance ? .differsFromStore(ahead) : nil
     }
 
     private func doubt(of reading: Reading, beside mark: Mark) -> Doubt? {
-        let expected = mark.time(at: reading.uptime)
-        if let store = reading.store {
-            if abs(reading.wall - store) > ClockTrust.tolerance {
-                return .differsFromStore(reading.wall - store)
-            }
-            let ahead = store - expected
-            return abs(ahead) > ClockTrust.tolerance ? .jumped(ahead) : nil
-        }
-        if needsStore { return .storeNotHeard }
-        let ahead = reading.wall - expected
+        let ahead = reading.wall - mark.time(at: reading.uptime)
+        if let doubt = storeDoubt(of: reading) { return doubt }
         return abs(ahead) > ClockTrust.tolerance ? .jumped(ahead) : nil
     }
 
     private func doubtAtStart(of reading: Reading) -> Doubt? {
-        if needsStore {
-            guard let store = reading.store else { return .storeNotHeard }
-            if abs(reading.wall - store) > ClockTrust.tolerance {
-                return .differsFromStore(reading.wall - store)
-            }
-        }
+        if let doubt = storeDoubt(of: reading) { return doubt }
+        if needsConfirmation { return .doubtedBefore }
         // Records have whole seconds, and another node's clock may be ahead by the tolerance.
         let behind = newestRecord - reading.wall
         if behind > ClockTrust.tolerance { return .behindRecord(behind) }
@@ -168,15 +194,15 @@ package struct ClockTrust: Sendable, Equatable {
         return nil
     }
 
-    private mutating func follow(_ reference: Int64, at uptime: Int64) {
+    private mutating func follow(_ wall: Int64, at uptime: Int64) {
         guard let mark else {
-            self.mark = Mark(wall: reference, uptime: uptime)
+            self.mark = Mark(wall: wall, uptime: uptime)
             return
         }
         let passed = uptime - mark.uptime
         guard passed >= ClockTrust.markAge else { return }
         let expected = mark.time(at: uptime)
         let most = passed / ClockTrust.leastRatio
-        self.mark = Mark(wall: expected + min(max(reference - expected, -most), most), uptime: uptime)
+        self.mark = Mark(wall: expected + min(max(wall - expected, -most), most), uptime: uptime)
     }
 }

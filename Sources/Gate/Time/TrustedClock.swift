@@ -1,5 +1,6 @@
 import CountersignWire
 import Glibc
+import Synchronization
 
 /// A time in whole Unix seconds that certainly has come. Whatever cannot be undone and happens because a time
 /// has come requires one, and only a ``TrustedClock`` makes one: what one process's wall clock says is not
@@ -37,6 +38,9 @@ package final class TrustedClock: TimeSource {
 
     private let state = Locked(State())
     private let clocks: Clocks
+    /// How far the wall clock should be ahead of the one since the machine's start; `.min` if that is not
+    /// known. Read without the lock, for every forwarded request.
+    private let offset = Atomic<Int64>(.min)
 
     package init(reading clocks: @escaping Clocks = TrustedClock.machine) { self.clocks = clocks }
 
@@ -69,11 +73,13 @@ package final class TrustedClock: TimeSource {
     /// The best estimate of the time, in whole Unix seconds, for what is recorded with its time: the wall
     /// clock, unless it was set, and else the time that has come by the clock since the machine's start.
     package var estimate: Int64 {
-        observing { (trust, reading) in
-            guard trust.doubt != nil else { return reading.wall }
-            return trust.expected(at: reading.uptime) ?? trust.lastTrusted
-        } / 1_000
+        let (wall, uptime) = clocks()
+        let offset = offset.load(ordering: .relaxed)
+        guard offset != .min, abs(wall - uptime - offset) > ClockTrust.tolerance else { return wall / 1_000 }
+        return (uptime + offset) / 1_000
     }
+
+    package var isInDoubt: Bool { trust.doubt != nil }
 
     /// The time for what only tells that a time has come; nil while the clock is not trusted.
     package var trustedTime: TrustedTime? {
@@ -94,7 +100,12 @@ package final class TrustedClock: TimeSource {
 
     /// Judges the clock from here on.
     package func begin(_ beginning: ClockTrust.Beginning) {
-        state.with { $0.trust = ClockTrust(beginning, reading: reading(beside: $0.store)) }
+        state.with { state in
+            let reading = reading(beside: state.store)
+            let trust = ClockTrust(beginning, reading: reading)
+            state.trust = trust
+            note(trust, at: reading.uptime)
+        }
     }
 
     /// The database's clock stood at `time` when this machine's clock since its start stood at `uptime`.
@@ -102,11 +113,21 @@ package final class TrustedClock: TimeSource {
         state.with { $0.store = ClockTrust.Mark(wall: time, uptime: uptime) }
     }
 
-    /// A person says that the wall clock is right.
-    package func confirm() {
+    /// A person says that the wall clock is right. False if the database's clock says that it is not.
+    @discardableResult
+    package func confirm() -> Bool {
         state.with { state in
-            state.trust?.confirm(reading(beside: state.store))
+            let reading = reading(beside: state.store)
+            guard var trust = state.trust, trust.confirm(reading) else { return false }
+            state.trust = trust
+            note(trust, at: reading.uptime)
+            return true
         }
+    }
+
+    private func note(_ trust: ClockTrust, at uptime: Int64) {
+        let expected = trust.expected(at: uptime) ?? (trust.doubt == nil ? nil : trust.lastTrusted)
+        offset.store(expected.map { $0 - uptime } ?? .min, ordering: .relaxed)
     }
 
     private func reading(beside store: ClockTrust.Mark?) -> ClockTrust.Reading {
@@ -118,13 +139,16 @@ package final class TrustedClock: TimeSource {
     private func observing<Result>(_ body: (ClockTrust, ClockTrust.Reading) -> Result) -> Result {
         state.with { state in
             let reading = reading(beside: state.store)
-            guard state.trust != nil else {
+            guard var trust = state.trust else {
                 let none = ClockTrust(
                     mark: nil, agreesSince: nil, isTrusted: true, lastTrusted: reading.wall)
                 return body(none, reading)
             }
-            state.trust?.observe(reading)
-            return body(state.trust!, reading)
+            trust.observe(reading)
+            state.trust = trust
+            // What the clock showed for the first time may be unlike what it should show by now.
+            if trust.mark != nil { note(trust, at: reading.uptime) }
+            return body(trust, reading)
         }
     }
 }
@@ -135,7 +159,10 @@ extension TimeSource {
     /// old (its signed response would teach the client a wrong time).
     package func confirmed(_ refusal: Refusal) -> Refusal {
         guard let moment = refusal.decidingTime else { return refusal }
-        if refusal.code == .stale ? isPresent(moment) : hasCome(moment) {
+        if refusal.code == .stale {
+            // The response tells this time.
+            if isPresent(moment) { return refusal }
+        } else if hasCome(moment) {
             var certain = refusal
             certain.decidingTime = nil
             return certain

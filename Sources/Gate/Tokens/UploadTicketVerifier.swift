@@ -70,7 +70,8 @@ struct UploadTicketVerifier: Sendable {
         judgement.step = .freshness
         guard now < ticket.expires else {
             throw Refusal(
-                .badTicket, detail: "the upload ticket ran out at \(CivilTime.rfc3339Text(ticket.expires))")
+                .badTicket, detail: "the upload ticket ran out at \(CivilTime.rfc3339Text(ticket.expires))",
+                decidedAt: ticket.expires)
         }
         judgement.step = .release
         judgement.update = try ReleaseCheck().check(

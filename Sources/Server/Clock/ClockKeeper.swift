@@ -18,7 +18,7 @@ final class ClockKeeper {
     private let log: EventLog?
     private var confirmation: Int64
     private var seenGeneration: UInt64?
-    private var wasTrusted = true
+    private var wasTrusted: Bool
     private var written: ClockTrust?
     private var looks = 0
 
@@ -30,19 +30,25 @@ final class ClockKeeper {
     ) throws(OperationalError) {
         (self.clock, self.deployment, self.log) = (clock, deployment, log)
         file = ClockRecord.file(in: deployment.folder)
-        boot = try MachineBoot.currentID()
+        // Without an id, nothing tells that the machine has been up since.
+        boot = (try? MachineBoot.currentID()) ?? ""
         let bytes = try? file.read()
         let record = bytes.flatMap(ClockRecord.init)
-        if let bytes, !bytes.isEmpty, record == nil {
-            log?.note(subject: "clock", message: "\(file.path) is damaged, and is written anew")
-        }
         var beginning = ClockTrust.Beginning()
         beginning.last = record?.trust
-        beginning.isSameBoot = record?.boot == boot
-        beginning.newestRecord = try deployment.newestAuditTime() * 1_000
+        if bytes != nil, record == nil {
+            log?.note(
+                subject: "clock",
+                message: "\(file.path) is damaged: the clock is not trusted for ten minutes")
+            beginning.last = ClockTrust(mark: nil, agreesSince: 0, isTrusted: false, lastTrusted: 0)
+        }
+        beginning.isSameBoot = !boot.isEmpty && record?.boot == boot
+        beginning.newestRecord = min(try deployment.newestAuditTime(), ClockRecord.latest / 1_000) * 1_000
         beginning.certificateEnd = certificateEnd.map { $0 * 1_000 }
         beginning.needsStore = needsStore
-        confirmation = record?.confirmation ?? 0
+        // A confirmation of an earlier doubt says nothing of a later one.
+        confirmation = try record?.confirmation ?? deployment.replayConfirmation()?.number ?? 0
+        wasTrusted = record?.trust.isTrusted ?? true
         clock.begin(beginning)
         try look()
     }
@@ -74,18 +80,26 @@ final class ClockKeeper {
         let generation = deployment.generation.current
         guard generation != seenGeneration else { return }
         if let latest = try deployment.replayConfirmation(), latest.number > confirmation {
-            confirmation = latest.number
-            if abs(latest.at - clock.now) <= ClockKeeper.mostDelay { clock.confirm() }
-            written = nil
+            if abs(latest.at - clock.now) <= ClockKeeper.mostDelay, !clock.confirm() {
+                // It counts once the clock agrees with the database's, if that is soon.
+                return
+            }
+            (confirmation, written) = (latest.number, nil)
         }
         seenGeneration = generation
     }
 
     private func report(_ trust: ClockTrust) throws(OperationalError) {
         wasTrusted = trust.isTrusted
-        let text = trust.isTrusted ? "the clock is trusted again" : trust.doubt?.text ?? "not trusted"
+        let text = trust.isTrusted ? "the clock is trusted again" : trust.reason
+        let isRightAgain = !trust.isTrusted && trust.doubt == nil
         log?.note(
-            subject: "clock", message: trust.isTrusted ? text : "\(text); \(ClockKeeper.remedy)")
+            subject: "clock",
+            message: trust.isTrusted
+                ? text
+                : isRightAgain
+                    ? "\(text), and agrees again: it is trusted in ten minutes"
+                    : "\(text); \(ClockKeeper.remedy)")
         try deployment.recordClock(isTrusted: trust.isTrusted, reason: text)
     }
 
@@ -97,6 +111,13 @@ final class ClockKeeper {
         } catch {
             log?.note(subject: "clock", message: error.message)
         }
+    }
+}
+
+extension ClockTrust {
+    /// Why the clock is not trusted.
+    fileprivate var reason: String {
+        doubt?.text ?? lastDoubt.map { "for a time, \($0.text)" } ?? "the clock was not trusted before the start"
     }
 }
 
@@ -114,6 +135,7 @@ extension ClockTrust.Doubt {
         case .pastCertificate(let ahead):
             "the clock is \(ClockTrust.Doubt.seconds(ahead)) the end of the server's certificate"
         case .storeNotHeard: "the database's clock is not heard"
+        case .doubtedBefore: "the clock was not trusted when the machine was restarted"
         }
     }
 

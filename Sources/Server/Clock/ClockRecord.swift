@@ -8,6 +8,8 @@ import CountersignWire
 struct ClockRecord: Equatable {
     static let file = "clock"
     private static let mostBytes = 4_096
+    /// No time of a record is later, in milliseconds: the year 287396.
+    static let latest: Int64 = 1 << 53
 
     /// The kernel's id of the boot in which `trust` was noted.
     var boot: String
@@ -26,7 +28,7 @@ struct ClockRecord: Equatable {
         }
         func value(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
         func integer(_ name: String) -> Int64? {
-            value(name).flatMap { document.integer($0, in: Int.min...Int.max) }.map(Int64.init)
+            value(name).flatMap { document.integer($0, in: 0...Int(latest)) }.map(Int64.init)
         }
         guard let boot = value("boot")?.string, let isTrusted = integer("trusted"),
             let lastTrusted = integer("last_trusted"), let confirmation = integer("confirmation")

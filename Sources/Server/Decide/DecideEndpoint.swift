@@ -252,7 +252,7 @@ extension Gateway {
             try checkTraffic(by: rules, of: original, from: caller, over: exchange, event: event)
         }
         let lines = try identity.lines(
-            for: caller, sending: original, leaving: [], over: exchange, event: event.id, at: clock.now)
+            for: caller, sending: original, leaving: [], over: exchange, event: event.id, at: clock.estimate)
         return Gateway.allowed(lines, checked: Gateway.checked(caller.body))
     }
 

@@ -206,10 +206,11 @@ extension Gateway {
             }
             // Not before: the metrics count no call that the gate has not admitted.
             event.operation = found.call.operation
+            if found.call.operation != nil { try checkClock() }
             let call = RouteCall(
                 request: request, caller: caller, unsigned: unsigned,
                 address: ClientAddress(client(of: exchange)),
-                event: event.id, parameter: "", now: clock.now)
+                event: event.id, parameter: "", now: clock.estimate)
             let answer = try await legacy.answer(found, to: call)
             if let refusal = answer.refusal {
                 event.refusal = refusal

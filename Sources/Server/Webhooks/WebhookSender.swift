@@ -152,7 +152,7 @@ final class WebhookSender: Sendable {
                 return Set(state.inFlight.filter { $0.value >= WebhookSender.mostOfEndpoint }.keys)
             }
             let taken = try store.takeDelivery(
-                dueAt: SystemTime().now, leaving: busy, for: WebhookSender.leaseSeconds)
+                dueAt: deployment.clock.estimate, leaving: busy, for: WebhookSender.leaseSeconds)
             guard let delivery = taken else { return false }
             try begin(delivery, by: settings)
             return true
@@ -215,7 +215,7 @@ final class WebhookSender: Sendable {
     private func settle(
         _ delivery: WebhookDelivery, to endpoint: WebhookEndpoint, after outcome: Outcome
     ) throws(OperationalError) {
-        let now = SystemTime().now
+        let now = deployment.clock.estimate
         switch outcome {
         case .delivered:
             try store.finishDelivery(delivery.number)
@@ -260,7 +260,7 @@ final class WebhookSender: Sendable {
             let keys = try WebhookKeys(deployment.webhookSeeds())
             let uri = "\(place.origin)\(place.target)"
             let fields = keys.fields(
-                of: delivery.body, event: delivery.event, sentTo: uri, at: SystemTime().now
+                of: delivery.body, event: delivery.event, sentTo: uri, at: deployment.clock.estimate
             ).map { HeaderField($0.name, value: $0.value) }
             let request = OutgoingRequest(
                 "POST", origin: place.origin, target: place.target,

@@ -49,7 +49,7 @@ extension SQLStore {
             guard var session = try SessionRows.session(id, in: database) else { return .missing }
             guard session.end == nil, session.credentials == old else { return .moved(session) }
             session.credentials = next
-            session.used = now
+            session.used = max(session.used, now)
             if let release { session.release = release }
             session.change = try SQLStore.nextSessionChange(in: database)
             try SessionRows.replace(session, in: database)

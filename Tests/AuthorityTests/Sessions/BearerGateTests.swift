@@ -70,7 +70,7 @@ import Testing
     func requiredSession() async throws {
         let scene = try BearerScene(["legacy-session=authority"], requiring: .session)
         let grant = try await scene.open()
-        #expect(try await scene.judge("a=b").code == .sessionEnded)
+        #expect(try await scene.judge("a=b").code == .sessionRequired)
         #expect(try await scene.judge("token=\(grant.token.text)") == .success("id:42"))
     }
 

@@ -7,7 +7,7 @@ enum PostgreSQLTypes {
         "created", "number", "retired_at", "warn_at", "read_only_at", "since", "percent", "user_id",
         "account", "first_seen", "change", "used", "ended_at", "epoch", "epoch_began",
         "token_expires", "token_issued", "refresh_counter", "length", "expires", "claimed",
-        "upload_ticket.attempts", "made", "tries", "verified",
+        "upload_ticket.attempts", "made", "tries", "verified", "urgency",
     ]
     private static let blobs: Set = [
         "sealed", "sealed_secret", "sealed_next_secret", "credential", "sealed_record", "sealed_legacy",
