@@ -231,14 +231,17 @@ def test_rows_of_another_program_count_as_none(tmp_path):
     assert database.execute("UPDATE account_code SET expires = expires + 100000 WHERE account = ?", (mine,)).rowcount == 1
     assert redeem(gateway, "mallory", code, "--purpose", "sign-in")["reason"] == "none"
     database.execute("UPDATE account_code SET expires = expires - 100000 WHERE account = ?", (mine,))
-    kept = database.execute("SELECT * FROM account_code WHERE account = ?", (mine,)).fetchone()
+    kept, = database.execute("SELECT * FROM account_code WHERE account = ?", (mine,))
     assert redeem(gateway, "mallory", code, "--purpose", "sign-in")["accepted"]
+    database.close()
+    # Reading the file would end the locks of a connection of this process.
     assert code.encode() not in (gateway.data / "countersign.db").read_bytes()
+    database = sqlite3.connect(gateway.data / "countersign.db", isolation_level=None)
     # A used code, and a verification that was taken back, are authentic rows when they are put back.
     database.execute(f"INSERT INTO account_code VALUES ({','.join('?' * len(kept))})", kept)
     again = run("account", "redeem", "demo", "mallory", "--code-stdin", "--purpose", "sign-in", "--data", gateway.data, stdin=code)
     assert again.returncode == 1 and "account_code: the rows of account" in again.err and again.out == ""
-    kept = database.execute("SELECT * FROM account_verification WHERE account = ?", (mine,)).fetchone()
+    kept, = database.execute("SELECT * FROM account_verification WHERE account = ?", (mine,))
     gateway.admin("account", "verify", "demo", "mallory", "--undo")
     database.execute("INSERT INTO account_verification VALUES (?, ?, ?)", kept)
     again = run("account", "reset", "demo", "mallory", "--if-verified", "--data", gateway.data)

@@ -39,15 +39,9 @@ package struct FormerDeployment {
             guard try KeyFile.exists(folder.database) else {
                 throw OperationalError(.usage, message: "\(folder.database): no store there")
             }
+            try requireUnmoved()
             let store = StorePlace.sqlite(path: folder.database).open(authenticatingBy: deployment.rows)
             defer { store.close() }
-            if let moved = try store.value(of: .movedTo) {
-                let place = String(decoding: moved, as: UTF8.self).split(separator: " ").first ?? "another"
-                throw OperationalError(
-                    .failed,
-                    message: "\(folder.database): was moved to \(place), and does not have what ended since; "
-                        + "expected the store that was used last")
-            }
             // Also shows that it is the same deployment: another one's rows do not verify.
             _ = try deployment.verify(copy: store, called: folder.database, noted: head)
             var repeated = Repeated()
@@ -72,6 +66,19 @@ package struct FormerDeployment {
                 .addErasedNames(of: folder.database)
             return repeated
         }
+    }
+
+    /// A mark of a move counts whether or not it is authentic; the verification of all rows finds one that is
+    /// missing.
+    private func requireUnmoved() throws(OperationalError) {
+        let store = StorePlace.sqlite(path: folder.database).open()
+        defer { store.close() }
+        guard let moved = try store.value(of: .movedTo) else { return }
+        let place = String(decoding: moved, as: UTF8.self).split(separator: " ").first ?? "another"
+        throw OperationalError(
+            .failed,
+            message: "\(folder.database): was moved to \(place), and does not have what ended since; "
+                + "expected the store that was used last")
     }
 
     /// Of the policies as they are, and of all that a server has had; if the replay file does not tell those,
