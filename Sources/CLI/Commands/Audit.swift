@@ -49,10 +49,10 @@ extension Command {
         ],
         notes: """
             Finds records that an attacker with the database and without the master key altered, moved or
-            removed, also from the end; and rows of apps, settings, releases, accounts, devices, sessions
-            and upload tickets that were altered, deleted or put back to an earlier state. Only --noted finds
-            a whole database that was put back to an earlier copy: keep the printed head in a place that a
-            writer to the database cannot change. Exit status 1 if anything was found.
+            removed, also from the end; and rows of apps, accounts, sessions, webhooks and keys that were
+            altered, deleted or put back to an earlier state. Only --noted finds a whole database that was
+            put back to an earlier copy: keep the printed head in a place that a writer to the database
+            cannot change. Exit status 1 if anything was found.
             """
     ) { (run) throws(OperationalError) in
         let noted = try run.arguments.value("noted").map { (text) throws(OperationalError) in
