@@ -47,7 +47,11 @@ final class ClockKeeper {
         beginning.certificateEnd = certificateEnd.map { $0 * 1_000 }
         beginning.needsStore = needsStore
         // A confirmation of an earlier doubt says nothing of a later one.
-        confirmation = try record?.confirmation ?? deployment.replayConfirmation()?.number ?? 0
+        if let record {
+            confirmation = record.confirmation
+        } else {
+            confirmation = try deployment.replayConfirmation()?.number ?? 0
+        }
         wasTrusted = record?.trust.isTrusted ?? true
         clock.begin(beginning)
         try look()

@@ -28,7 +28,7 @@ struct ClockRecord: Equatable {
         }
         func value(_ name: String) -> JSON? { members.first { $0.name == name }?.value }
         func integer(_ name: String) -> Int64? {
-            value(name).flatMap { document.integer($0, in: 0...Int(latest)) }.map(Int64.init)
+            value(name).flatMap { document.integer($0, in: 0...Int(ClockRecord.latest)) }.map(Int64.init)
         }
         guard let boot = value("boot")?.string, let isTrusted = integer("trusted"),
             let lastTrusted = integer("last_trusted"), let confirmation = integer("confirmation")
