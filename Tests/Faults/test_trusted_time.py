@@ -216,6 +216,7 @@ def test_what_is_written_under_a_jump_has_the_time_that_passed(place):
     place.waits(700)
     made = place.logs_in("user-0")
     place.clock.jumps(-DAYS_91)
+    assert place.time() == "unavailable"
     assert place.asks(bearing(place.gateway, made["token"], "POST", "/logout"))[0] == "accepted"
     place.clock.jumps(0)
     listed = json.loads(place.gateway.admin("session", "list", "demo", "--ended", "--json").out)["sessions"]

@@ -34,9 +34,11 @@ struct ClockRecord: Equatable {
             let lastTrusted = integer("last_trusted"), let confirmation = integer("confirmation")
         else { return nil }
         var mark: ClockTrust.Mark?
-        if let wall = integer("mark_wall"), let uptime = integer("mark_uptime") {
+        if value("mark_wall") != nil || value("mark_uptime") != nil {
+            guard let wall = integer("mark_wall"), let uptime = integer("mark_uptime") else { return nil }
             mark = ClockTrust.Mark(wall: wall, uptime: uptime)
         }
+        if value("agrees_since") != nil, integer("agrees_since") == nil { return nil }
         self.init(
             boot: boot,
             trust: ClockTrust(

@@ -17,7 +17,7 @@ enum PostgreSQLSchema {
         "app_setting": "88f694a5336c9cf5",
         "audit": "ebc73ed69fa48f8c",
         "erased_name": "b0ac02a257047ca8",
-        "functions": "9bd0ddc7286726fc",
+        "functions": "1f5a17ed073ef2a9",
         "generation": "ac1ffe3791571732",
         "idempotent_request": "d6728ad967c3b95f",
         "idempotent_use": "6c4036fef563f394",
