@@ -251,8 +251,9 @@ package final class Listener: @unchecked Sendable {
     private func reserve(for client: NetworkAddress, countedBy usage: CallerUsage) -> Bool {
         if usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections) { return true }
         guard settings.newcomers == .takingPlaces else { return false }
-        // The connection that gave way counts until it has ended, within this turn of the loop. Those that came
-        // just now may be about to prove something: as long as there is room, ``tick()`` looks at them later.
+        // The connection that gave way counts until it has ended, within this turn of the loop. Those that
+        // came just now may be about to prove something: as long as there is room, ``tick()`` looks at them
+        // later.
         guard takePlace(of: client) || registry.current < limits.connections else { return false }
         usage.count(1, of: .connections)
         return true

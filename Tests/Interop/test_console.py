@@ -580,7 +580,8 @@ def test_a_person_is_helped(browser, served, tmp_path):
     encoded = served.visit().get("/console/apps/demo/accounts/berta/%65xport")
     assert json.loads(encoded.text)["account"]["account"] == "berta"
     until(lambda: "/berta/%65xport: 200" in exports()[-1], "the log says so once more")
-    assert [record["action"] for record in served.audit()[-2:]] == ["account.export"] * 2
+    # The second visit signed in between them.
+    assert [record["action"] for record in served.audit()[-3:]].count("account.export") == 2
     browser.click("Erase berta").fill(confirmation="berta").click("Erase the person")
     assert "Done." in browser.text
     assert run("account", "show", "demo", "berta", "--data", served.data).returncode == 1

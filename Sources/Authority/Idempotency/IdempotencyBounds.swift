@@ -111,8 +111,8 @@ package struct IdempotencyUsage: Sendable, Equatable {
 /// The bounds of stored idempotent requests, so that no caller fills the disk or takes the room of others.
 ///
 /// Where room is needed, finished requests are forgotten before their day is over, but none that is younger
-/// than ``floor``. Where that makes no room either, the holders of much are refused: the last eighth is shared
-/// so that there is always something left for a holder of less.
+/// than ``floor``. Where that makes no room either, the holders of much are refused: the last eighth is
+/// shared so that there is always something left for a holder of less.
 package struct IdempotencyBounds: Sendable, Equatable {
     /// For all holders together.
     package var all = IdempotencyUsage(keys: 1_500_000, bytes: 4 << 30)

@@ -261,12 +261,14 @@ final class ConsoleService: AdminConsole {
             defer { visit.host.end() }
             // It may have been ended while the request waited.
             guard tokens.isCurrent(visit.session, configuration: configuration) else {
-                return .success(Served(.page(SignInPage.markup(for: nil), status: 401), effect: .showed))
+                return .success(
+                    Served(.page(SignInPage.markup(for: nil), status: 401), effect: .showed))
             }
             do throws(APIProblem) {
                 return .success(try ConsoleService.response(to: request, of: visit))
             } catch {
-                let page = ServerResponse.page(ConsolePage(error).markup(for: visit), status: error.status)
+                let page = ServerResponse.page(
+                    ConsolePage(error).markup(for: visit), status: error.status)
                 return .success(Served(page, effect: .showed))
             }
         }
@@ -299,7 +301,9 @@ final class ConsoleService: AdminConsole {
         let response: ServerResponse
         let effect: ConsoleEffect
 
-        init(_ response: ServerResponse, effect: ConsoleEffect) { (self.response, self.effect) = (response, effect) }
+        init(_ response: ServerResponse, effect: ConsoleEffect) {
+            (self.response, self.effect) = (response, effect)
+        }
     }
 
     private static func response(
@@ -307,7 +311,8 @@ final class ConsoleService: AdminConsole {
     ) throws(APIProblem) -> Served {
         let effect: ConsoleEffect = if case .read = request.method { .showed } else { .changed }
         switch try ConsoleRoutes.answer(to: request, of: visit) {
-        case .page(let page): return Served(.page(page.markup(for: visit), status: page.status), effect: effect)
+        case .page(let page):
+            return Served(.page(page.markup(for: visit), status: page.status), effect: effect)
         case .redirect(let path): return Served(.seeOther(path), effect: effect)
         case .download(let name, let body):
             let response = ServerResponse(

@@ -27,8 +27,8 @@ struct WebhookAddress: Sendable {
         !special.contains { $0.contains(address) }
     }
 
-    /// The same for a name that does not resolve and one that leads into the own network: a party that may add
-    /// endpoints and read why a delivery failed must not look names of that network up.
+    /// The same for a name that does not resolve and one that leads into the own network: a party that may
+    /// add endpoints and read why a delivery failed must not look names of that network up.
     private static func notPublic(_ host: Trust.Host) -> OperationalError {
         OperationalError(
             .failed,
