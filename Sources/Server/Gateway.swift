@@ -318,8 +318,8 @@ final class Gateway: Handler, @unchecked Sendable {
         await exchange.respond(signed(plain, to: exchange, judgement: judgement))
     }
 
-    /// No session begins and none is renewed by a clock that another one contradicts: its times would be wrong
-    /// for as long as it lives.
+    /// No session begins and none is renewed by a clock that another one contradicts: its times would be
+    /// wrong for as long as it lives.
     func checkClock() throws(Refusal) {
         guard clock.isInDoubt else { return }
         throw Refusal(.unavailable, detail: "the clock is not trusted", retryAfter: 60)
@@ -635,7 +635,8 @@ final class Gateway: Handler, @unchecked Sendable {
         guard judgement.isOfMessageSignatures, maySign(for: exchange, judgement: judgement) else {
             return answer
         }
-        return signing.signed(answer, to: exchange.request, by: judgement.responseCredentials, at: clock.estimate)
+        return signing.signed(
+            answer, to: exchange.request, by: judgement.responseCredentials, at: clock.estimate)
     }
 
     /// Whether the answer to a caller of message-signatures is signed. Signed answers to callers that have

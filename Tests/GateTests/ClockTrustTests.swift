@@ -46,7 +46,9 @@ import Testing
         #expect(clock.trust.isTrusted && clock.sweepTime == nil, "a time to come is no past")
     }
 
-    @Test("a jump ends the trust at once; ten minutes of agreement restore it", arguments: [days91, 6, -6, -3_600])
+    @Test(
+        "a jump ends the trust at once; ten minutes of agreement restore it",
+        arguments: [days91, 6, -6, -3_600])
     func jump(by step: Int64) {
         let (script, clock) = Self.server()
         Self.pass(600, of: script, seenBy: clock)
@@ -111,7 +113,7 @@ import Testing
         #expect(refusal(.stale, decidedAt: Self.start).code == .stale)
         #expect(clock.confirmed(Refusal(.sessionEnded)).code == .sessionEnded)
         script.jump(-100)
-        #expect(refusal(.stale, decidedAt: Self.start - 100).code == .unavailable, "a wrong time is no lesson")
+        #expect(refusal(.stale, decidedAt: Self.start - 100).code == .unavailable, "it teaches a wrong time")
         script.jump(100)
         Self.pass(2_000, of: script, seenBy: clock)
         #expect(refusal(.sessionEnded, decidedAt: end).code == .sessionEnded)
@@ -217,7 +219,9 @@ import Testing
         #expect(clock.trust.isTrusted && clock.sweepTime != nil)
     }
 
-    @Test("a machine that was restarted sets its clock by one small step, and by no other", arguments: [20, -20, 60])
+    @Test(
+        "a machine that was restarted sets its clock by one small step, and by no other",
+        arguments: [20, -20, 60])
     func firstStep(of step: Int64) {
         let (script, clock) = Self.server()
         Self.pass(30, of: script, seenBy: clock)

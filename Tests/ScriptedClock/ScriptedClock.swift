@@ -32,7 +32,8 @@ extension TrustedTime {
         let clock = TrustedClock(reading: script.clocks)
         clock.begin(ClockTrust.Beginning())
         script.advance(patience)
-        return clock.sweepTime!.earlier(by: start + patience - seconds)
+        guard let time = clock.sweepTime else { fatalError("a clock that was right is trusted") }
+        return time.earlier(by: start + patience - seconds)
     }
 
     /// Later than all times of the tests.

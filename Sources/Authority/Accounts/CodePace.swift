@@ -35,8 +35,8 @@ package struct CodePace: Sendable {
         func text(_ kind: String) -> String {
             switch self {
             case .full(let time):
-                "has \(CodePace.mostLive) \(kind) that are still good, the most allowed; the first expires at "
-                    + CivilTime.rfc3339Text(time)
+                "has \(CodePace.mostLive) \(kind) that are still good, the most allowed; the first expires "
+                    + "at " + CivilTime.rfc3339Text(time)
             case .early(let time):
                 "was given \(CodePace.mostLive) \(kind) within a day, after which there is one an hour; the "
                     + "next at \(CivilTime.rfc3339Text(time))"

@@ -43,8 +43,8 @@ extension MetaName {
             "It is sealed under the master key, and contains the key by which rows are verified."
         case .auditHead: "It has a MAC, and the sealed summary of all digests has its number."
         case .sealSlot, .replayFile, .replayEpoch, .replayConfirmation, .sharedSettings, .answerKey,
-            .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .pinManifests, .webhooks, .webhookKeys,
-            .webhookStages, .meterBegan, .writeCheck, .rowsAccepted, .movedTo, .movedFrom:
+            .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .pinManifests,
+            .webhooks, .webhookKeys, .webhookStages, .meterBegan, .writeCheck, .rowsAccepted, .movedTo, .movedFrom:
             nil
         }
     }

@@ -1,6 +1,6 @@
 import CountersignWire
 
-/// Judges whether the wall clock can be trusted, by comparing it with clocks that nobody sets: the machine's
+/// Judges whether the wall clock can be trusted, by comparing it with clocks that are never set: the machine's
 /// clock since its start, and, where several nodes share a database, the database's clock. Holds no clock
 /// itself: each reading is an argument. Source: docs/decisions/0100-trusted-time.md.
 ///

@@ -58,8 +58,8 @@ final class Readiness: Sendable {
     /// Reports what may come to keep the process from being ready; nil for nothing any longer.
     func setPending(_ cause: Cause, detail: String?) { pending.with { $0[cause] = detail } }
 
-    /// Has `detail` say, each time that is asked for, what an operator should know although clients are served,
-    /// or what refuses requests that another process would refuse, too.
+    /// Has `detail` say, each time that is asked for, what an operator should know although clients are
+    /// served, or what refuses requests that another process would refuse, too.
     func watchPending(_ cause: Cause, detail: @escaping @Sendable () -> String?) {
         pendingWatches.with { $0[cause] = detail }
     }

@@ -64,8 +64,8 @@ final class ClockKeeper {
     }
 
     private static let remedy =
-        "until it is right, or `countersign replay confirm-clock --yes` says that it is, what would end by it "
-        + "is `unavailable`, and nothing is deleted for its age"
+        "until it is right, or `countersign replay confirm-clock --yes` says that it is, what would end by "
+        + "it is `unavailable`, and nothing is deleted for its age"
 
     /// Call every few seconds.
     func look() throws(OperationalError) {
@@ -121,7 +121,8 @@ final class ClockKeeper {
 extension ClockTrust {
     /// Why the clock is not trusted.
     fileprivate var reason: String {
-        doubt?.text ?? lastDoubt.map { "for a time, \($0.text)" } ?? "the clock was not trusted before the start"
+        doubt?.text ?? lastDoubt.map { "for a time, \($0.text)" }
+            ?? "the clock was not trusted before the start"
     }
 }
 

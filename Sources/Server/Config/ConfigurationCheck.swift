@@ -197,7 +197,8 @@ private struct ConfigurationCheck {
             expected: "another port")
     }
 
-    /// Addresses that are wrong have a problem already, and a running server's own were reported at its start.
+    /// Addresses that are wrong have a problem already, and a running server's own were reported at its
+    /// start.
     private mutating func checkExposure() {
         for problem in configuration.exposure {
             guard let name = problem.setting, !problems.contains(where: { $0.setting == name }),

@@ -62,7 +62,9 @@ extension SQLStore {
         }
     }
 
-    package func forgetAccountCodes(madeBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int {
+    package func forgetAccountCodes(
+        madeBefore time: TrustedTime, limit: Int
+    ) throws(OperationalError) -> Int {
         try write { (database) throws(OperationalError) in
             try database.run(
                 """
