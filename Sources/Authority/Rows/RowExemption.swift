@@ -44,7 +44,8 @@ extension MetaName {
         case .auditHead: "It has a MAC, and the sealed summary of all digests has its number."
         case .sealSlot, .replayFile, .replayEpoch, .replayConfirmation, .sharedSettings, .answerKey,
             .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .pinManifests,
-            .webhooks, .webhookKeys, .webhookStages, .meterBegan, .writeCheck, .rowsAccepted, .movedTo, .movedFrom:
+            .webhooks, .webhookKeys, .webhookStages, .meterBegan, .writeCheck, .rowsAccepted, .movedTo,
+            .movedFrom:
             nil
         }
     }

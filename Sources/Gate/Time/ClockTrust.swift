@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// Judges whether the wall clock can be trusted, by comparing it with clocks that are never set: the machine's
-/// clock since its start, and, where several nodes share a database, the database's clock. Holds no clock
+/// Judges whether the wall clock can be trusted, by comparing it with others: the machine's clock since its
+/// start, which is never set, and, where several nodes share a database, the database's clock. Holds no clock
 /// itself: each reading is an argument. Source: docs/decisions/0100-trusted-time.md.
 ///
 /// All times are milliseconds; those of the wall clock count from the Unix epoch, and those of `uptime` from
