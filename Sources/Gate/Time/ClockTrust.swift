@@ -106,6 +106,8 @@ package struct ClockTrust: Sendable, Equatable {
         if let last, beginning.isSameBoot, last.mark != nil {
             self = last
             if let since = agreesSince, since > reading.uptime { agreesSince = nil }
+            // What was taken at its word a moment ago may still be synchronized.
+            settlesUntil = isTrusted ? agreesSince.map { $0 + ClockTrust.patience } : nil
         } else {
             let floor = max(last?.lastTrusted ?? 0, beginning.newestRecord)
             self.init(mark: nil, agreesSince: nil, isTrusted: last?.isTrusted ?? true, lastTrusted: floor)
