@@ -128,14 +128,14 @@ extension Deployment {
         generation.advance()
     }
 
-    /// Checks a list of breached passwords, if this party may name a file at all.
+    /// Checks a list of breached passwords. Throws if this party must not name a file.
     private func checkList(at path: String) throws(OperationalError) {
         guard policyFiles.naming == .allowed else {
             throw OperationalError(
                 .usage,
                 message: """
-                    \(PolicyKey.breachedPasswords): it names a file of the server, and is not set over the \
-                    API or at the console; expected `countersign app policy` on the server's machine
+                    \(PolicyKey.breachedPasswords): it names a file of the server, and cannot be set over \
+                    the API or in the console; expected `countersign app policy` on the server's machine
                     """)
         }
         try BreachedPasswords(path, files: policyFiles).check()

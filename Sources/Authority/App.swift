@@ -21,13 +21,13 @@ package struct AppName: Sendable, Hashable, CustomStringConvertible {
         self = name
     }
 
-    /// For an app that is added. A name that begins with a hyphen is an option, or standard input, to a
-    /// command; one that begins with a dot is a folder to a shell or a browser.
+    /// Parses the name of an app to be added. To a command, a name that begins with a hyphen is an option or
+    /// standard input; to a shell or a browser, one that begins with a dot is a folder.
     package init(addedAs text: String) throws(OperationalError) {
         try self.init(argument: text)
         guard let first = text.utf8.first, ASCII.isLetter(first) || ASCII.isDigit(first) else {
             throw OperationalError(
-                .usage, message: "app name `\(text)`: expected a letter or a digit at its beginning")
+                .usage, message: "app name `\(text)`: expected a name that begins with a letter or a digit")
         }
     }
 

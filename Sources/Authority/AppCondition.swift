@@ -2,23 +2,25 @@ import CountersignGate
 import CountersignSchemes
 import CountersignWire
 
-/// How an app does: what its policy suspends, and what the meter has of the last days. `app list`, `doctor`
-/// and the metrics show the same.
+/// The condition of an app: what its policy suspends, and what the meter has counted in the last days. `app
+/// list`, `doctor` and the metrics show the same condition.
 package struct AppCondition: Sendable, Equatable {
-    /// Days of the meter that count, today among them.
+    /// The number of days of the meter that are included, today among them.
     package static let days: Int64 = 2
 
     package let isInMaintenance: Bool
-    /// When the app or the last of its routes stops observing, in whole Unix seconds; nil if none observes.
+    /// When the app or the last of its routes stops observing, in whole Unix seconds; nil if nothing
+    /// observes.
     package let observingUntil: Int64?
-    /// Requests that were sent to the backend, or that it was to get.
+    /// Requests that were forwarded to the backend, or failed before they reached it.
     package private(set) var forwarded: Int64 = 0
-    /// Of these, those that failed there: a status of 500 or more, or no whole response.
+    /// Of these, the requests that failed at the backend: its status was 500 or more, or its response was not
+    /// complete.
     package private(set) var failed: Int64 = 0
     /// Requests of versions that are not registered, under the scheme `token`.
     package private(set) var unregistered: Int64 = 0
 
-    /// Whether so many requests fail at the backend that the app does not work as it should: one in twenty.
+    /// Whether at least one request in twenty failed at the backend.
     package var isFailing: Bool { failed > 0 && failed * 20 >= forwarded }
 
     /// `now` is in whole Unix seconds.
@@ -31,7 +33,7 @@ package struct AppCondition: Sendable, Equatable {
         }.max()
     }
 
-    /// With the meter's entries of all apps.
+    /// `meter` has the entries of all apps.
     package init(_ app: App, meter: [MeterEntry], at now: Int64) throws(OperationalError) {
         self.init(try app.policy(), at: now)
         let others = HostedApp.otherVersionsID(of: app.name.description).description
@@ -52,7 +54,7 @@ package struct AppCondition: Sendable, Equatable {
         }
     }
 
-    /// A few words for each thing that an operator should know; empty if the app does as it should.
+    /// A short note on each condition that needs an operator's attention; empty for a healthy app.
     package var notes: [String] {
         var notes: [String] = []
         if isInMaintenance { notes.append("maintenance") }

@@ -51,8 +51,8 @@ package enum StatusClass: Int, Sendable, CaseIterable {
     package var text: String { "\(rawValue)xx" }
 }
 
-/// How a request ended. One that the gate admitted counts as accepted if its response was delivered, and was
-/// no server error of the backend.
+/// How a request ended. An admitted request counts as accepted if its response was delivered and was not a
+/// server error of the backend.
 package enum MeterOutcome: Sendable, Hashable {
     case accepted
     /// Accepted under the next key.
@@ -64,9 +64,9 @@ package enum MeterOutcome: Sendable, Hashable {
     /// Passed although it would be refused with this code, because its route only observes.
     case observed(Refusal.Code)
     case refused(Refusal.Code)
-    /// Admitted, or passed without proof, and the backend or the delivery of its response failed.
+    /// Admitted, or passed without proof; then the backend or the delivery of the response failed.
     case failed(DeliveryFailure)
-    /// The backend has responded. Such a request is counted by how it ended, too.
+    /// The backend responded. The request is also counted by how it ended.
     case answered(StatusClass)
 
     /// All outcomes, in an order that does not change while the process runs.
@@ -107,13 +107,13 @@ package enum MeterOutcome: Sendable, Hashable {
     package var countsAsAdmitted: Bool {
         switch self {
         case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .failed: true
-        // The proof of such a caller holds; it lacks what its route's level asks for.
+        // The proof of such a caller is valid. It lacks what its route's level requires.
         case .observed(let code): code.isOfLevel
         case .open, .refused, .answered: false
         }
     }
 
-    /// Whether this is how a request ended: each request has one such outcome.
+    /// Whether this outcome states how a request ended. Each request has exactly one such outcome.
     package var isEnd: Bool { if case .answered = self { false } else { true } }
 
     private static let observedPrefix = "would-refuse "
@@ -150,7 +150,7 @@ package protocol MeterStore: Sendable {
     func add(_ entries: [MeterEntry]) throws(OperationalError)
     /// The entries of that day and later, by day.
     func meter(since day: Int64) throws(OperationalError) -> [MeterEntry]
-    /// Deletes the entries of the days before that of `time`.
+    /// Deletes the entries of the days before the day of `time`.
     func forgetMeter(before time: TrustedTime) throws(OperationalError)
     /// Releases the store's resources. A later call opens the store again.
     func close()

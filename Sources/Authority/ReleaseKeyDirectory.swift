@@ -50,9 +50,9 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     /// The generation that could not be loaded, and why; nil if the last load succeeded.
     private let failure = Locked<(generation: UInt64, error: OperationalError)?>(nil)
 
-    /// `lease` is that of a node of several; nil for a deployment's only process, and for commands. With
-    /// `pool`, no lookup reads the store: the code that begins a request awaits ``loadIfChanged()``, and its
-    /// lookups use what was loaded then, or later.
+    /// `lease` is the node's lease; nil for a deployment with only one process, and for commands. With
+    /// `pool`, no lookup reads the store. The code that begins a request awaits ``loadIfChanged()``, and the
+    /// request's lookups use that snapshot or a later one.
     package init(
         _ deployment: Deployment, lease: NodeLease? = nil, loadingOn pool: WorkPool? = nil
     ) throws(OperationalError) {
@@ -66,14 +66,14 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     /// Whether a request that begins now must await ``loadIfChanged()``. Costs two loads of an integer.
     package var hasChanged: Bool { pool != nil && loaded.value != deployment.generation.current }
 
-    /// Loads what the store has now on a thread of the pool, if it has changed. Requests that await it at the
-    /// same time cause one load. If the store cannot be read, lookups throw what it says. Refuses with
+    /// Loads the current snapshot on a thread of the pool, if the store has changed. Requests that await it
+    /// at the same time share one load. If the store cannot be read, lookups throw its error. Refuses with
     /// `unavailable` if too many requests wait.
     package func loadIfChanged() async throws(Refusal) {
         guard let pool, hasChanged else { return }
         let failed = failure.with { $0?.generation }
         try await pool.run {
-            // Another request may have tried meanwhile.
+            // Another request may have tried in the meantime.
             let current = self.deployment.generation.current
             guard failed == current || self.failure.with({ $0?.generation }) != current else { return }
             try? self.refreshIfChanged()
@@ -117,7 +117,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
 
     package var hasCrossOriginRules: Bool { latest { $0.hasCrossOriginRules } }
 
-    /// Reads the current snapshot, which is loaded first unless there is a pool for that.
+    /// Reads the current snapshot. Without a pool, first loads it if it has changed.
     private func current<Result>(_ read: (Snapshot) -> Result) throws(OperationalError) -> Result {
         let generation = deployment.generation.current
         let (isCurrent, result) = lock.read { (snapshot.generation == generation, read(snapshot)) }
@@ -130,7 +130,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         return lock.read { read(snapshot) }
     }
 
-    /// The same; reads the earlier snapshot if the store cannot be read.
+    /// Reads the current snapshot, or the earlier one if the store cannot be read.
     private func latest<Result>(_ read: (Snapshot) -> Result) -> Result {
         (try? current(read)) ?? lock.read { read(snapshot) }
     }
@@ -143,7 +143,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         package let host: LegacyHostClaim
     }
 
-    /// What the policies of all apps suspend.
+    /// The conditions that the policies of all apps cause.
     package func conditions(at now: Int64) -> [AppName: AppCondition] {
         lock.read { snapshot.policies }.mapValues { AppCondition($0, at: now) }
     }

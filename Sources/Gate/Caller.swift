@@ -47,8 +47,8 @@ package final class Caller: @unchecked Sendable {
     /// The parts of the request that are not forwarded because they contain a token; nil for callers whose
     /// proof is a signature.
     package var withheld: WithheldToken? { values.withheld }
-    /// The refusal of a caller that lacks the session or device signature of its route, if the route or app
-    /// only observes. The proof of such a caller holds.
+    /// The refusal of a caller without the session or device signature that its route requires, if the route
+    /// or app only observes. The proof of such a caller is valid.
     package internal(set) var observed: Refusal.Code? {
         get { values.observed }
         set { values.observed = newValue }

@@ -63,7 +63,7 @@ package struct FreshnessCheck: Sendable {
         }
         if let expires, expires <= now {
             let (end, here) = (CivilTime.rfc3339Text(expires), CivilTime.rfc3339Text(now))
-            throw Refusal(.stale, detail: "expired at \(end), it is \(here)", decidedAt: now)
+            throw Refusal(.stale, detail: "expired at \(end); the time here is \(here)", decidedAt: now)
         }
         return created
     }
@@ -78,9 +78,9 @@ package struct FreshnessCheck: Sendable {
         }
         let most = min(lifetime, allowance.presignedLifetime)
         guard age <= most else {
-            let source = most == lifetime ? "it asks for itself" : "the app's policy allows"
+            let source = most == lifetime ? "the URL allows" : "the app's policy allows"
             throw Refusal(
-                .stale, detail: "created \(age) s ago; \(most) s is what \(source)", decidedAt: now)
+                .stale, detail: "created \(age) s ago; \(source) \(most) s", decidedAt: now)
         }
     }
 
@@ -143,15 +143,15 @@ package struct BodyCheck: Sendable {
 package protocol TimeSource: Sendable {
     /// Whole Unix seconds.
     var now: Int64 { get }
-    /// Whether that time, in whole Unix seconds, has certainly come: what has ended by then has ended.
+    /// Whether that time, in whole Unix seconds, has certainly come.
     func hasCome(_ time: Int64) -> Bool
-    /// Whether `time` is the present time, and certainly is.
+    /// Whether `time` is certainly the present time.
     func isPresent(_ time: Int64) -> Bool
-    /// The best estimate of the time, for what is recorded with its time. Whole Unix seconds.
+    /// The best estimate of the time, in whole Unix seconds, for records that contain their time.
     var estimate: Int64 { get }
-    /// Whether another clock speaks against it now.
+    /// Whether another clock contradicts this one now.
     var isInDoubt: Bool { get }
-    /// The time for what deletes; nil if nothing may be deleted by this clock.
+    /// The time for deletions; nil if this clock may cause none.
     var sweepTime: TrustedTime? { get }
 }
 

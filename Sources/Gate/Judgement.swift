@@ -33,7 +33,7 @@ package final class Judgement: @unchecked Sendable {
     package internal(set) var signer: SigningKey?
     /// The notice about the caller's version to send with the response; nil for none.
     package internal(set) var update: UpdateNotice?
-    /// The refusal that the request's route only observes, of a caller whose proof holds.
+    /// The refusal that the route of the request only observes. The caller's proof is valid.
     var observed: Refusal.Code?
     /// The proof from the head, until the rest of the request is judged.
     var fresh: FreshProof?
@@ -63,8 +63,8 @@ package final class Judgement: @unchecked Sendable {
 
     // MARK: What the gate records
 
-    /// Records the refusal and returns what to throw for it: verdicts by a clock that is not trusted are
-    /// `unavailable`.
+    /// Records the refusal and returns the refusal to throw. A verdict that depends on an untrusted clock
+    /// becomes `unavailable`.
     func refuse(_ refusal: Refusal, by clock: any TimeSource) -> Refusal {
         let confirmed = clock.confirmed(refusal)
         self.refusal = confirmed

@@ -95,7 +95,7 @@ extension AppRelease.Retirement {
         rollout.isEmpty ? 100 : rollout.last { $0.since <= now }?.percent ?? 0
     }
 
-    /// When the last step of the rollout began that has begun at `now`; 0 without steps.
+    /// When the rollout's latest step that has begun by `now` began; 0 without steps.
     func lastStep(at now: Int64) -> Int64 { rollout.last { $0.since <= now }?.since ?? 0 }
 
     /// The stage at `now` for a device with that bucket, 0 to 99. `bucket` is called only if the retirement

@@ -28,13 +28,12 @@ package final class Listener: @unchecked Sendable {
         }
     }
 
-    /// What becomes of a connection that exceeds a limit on connections.
+    /// What the listener does with a new connection that exceeds a connection limit.
     package enum NewcomerRule: Sendable {
-        /// It is closed where an address has all its connections, and where too many are open beyond the
-        /// limit.
+        /// Closes it if its address has all its connections, or if too many are open beyond the limit.
         case refusedAtLimits
-        /// It takes the place of one that has proved nothing, first of its own address, else of an idle
-        /// one. For the administrators, most of which come from one address.
+        /// Closes an older connection in its place: one that has proved nothing, first of the same address,
+        /// otherwise an idle one. For administrators, most of whom connect from one address.
         case takingPlaces
     }
 
@@ -175,8 +174,8 @@ package final class Listener: @unchecked Sendable {
         }
     }
 
-    /// Closes a connection that has proved nothing, however new, or else an idle one that has; false if every
-    /// connection is in use.
+    /// Closes a connection that has proved nothing, however new, or otherwise an idle one that has proved
+    /// something. Returns false if every connection is in use.
     private func takePlace() -> Bool {
         if evictUnproven(isCrowded: true) {
             registry.remove()
@@ -188,8 +187,8 @@ package final class Listener: @unchecked Sendable {
         return true
     }
 
-    /// The same among the connections of one address that have proved nothing. The one that has been there
-    /// for longest is closed: one that sends its request at once is served also during a flood.
+    /// Closes the oldest of one address's connections that have proved nothing. A client that sends its
+    /// request at once is therefore served even during a flood.
     private func takePlace(of client: NetworkAddress) -> Bool {
         guard let oldest = roster.unproven.first(of: client),
             isSettled(oldest) || registry.current >= limits.connections
@@ -204,8 +203,7 @@ package final class Listener: @unchecked Sendable {
         connection.unprovenPlace.since + Listener.grace < loop.seconds
     }
 
-    /// Ends what came at once, and has proved nothing since, of addresses that have more than their
-    /// connections.
+    /// Closes connections that have proved nothing in time, of addresses with more than their limit.
     private func endUnprovenBeyondLimit() {
         while roster.unproven.most > limits.effectiveAddressConnections, let oldest = roster.unproven.first,
             isSettled(oldest)
@@ -251,8 +249,8 @@ package final class Listener: @unchecked Sendable {
     private func reserve(for client: NetworkAddress, countedBy usage: CallerUsage) -> Bool {
         if usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections) { return true }
         guard settings.newcomers == .takingPlaces else { return false }
-        // The connection that gave way counts until it has ended, within this turn of the loop. Those that
-        // came just now may be about to prove something: as long as there is room, ``tick()`` looks at them
+        // The closed connection counts until it has ended, within this turn of the loop. Connections that
+        // were opened just now may be about to prove something. While there is room, ``tick()`` checks them
         // later.
         guard takePlace(of: client) || registry.current < limits.connections else { return false }
         usage.count(1, of: .connections)

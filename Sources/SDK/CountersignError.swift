@@ -214,7 +214,7 @@ extension SessionEnd: CustomStringConvertible {
         case .disabled: "the account was locked or removed"
         case .restored: "the server was restored from a backup"
         case .deviceKeyLost: "this device's hardware has lost the session's keys"
-        case .never: "nobody has signed in"
+        case .never: "no user has signed in"
         case .other(let word): word
         }
     }

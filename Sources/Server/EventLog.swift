@@ -62,7 +62,8 @@ final class EventLog: Sendable {
         }
     }
 
-    /// The same for an event whose caller has proved something: each has its line up to a number in a window.
+    /// Admits the event of a caller that has proved something. Up to a bound for each window, each such event
+    /// has its own line.
     func admits(verified subject: RefusalSampler.Subject, now: Int64) -> Bool {
         queue.with { queue in
             if queue.verified.isOver(now: now) { writeSummary(to: &queue) }

@@ -318,8 +318,8 @@ final class Gateway: Handler, @unchecked Sendable {
         await exchange.respond(signed(plain, to: exchange, judgement: judgement))
     }
 
-    /// No session begins and none is renewed by a clock that another one contradicts: its times would be
-    /// wrong for as long as it lives.
+    /// Refuses to begin or renew a session by a clock that another one contradicts: its times would be wrong
+    /// for the whole session.
     func checkClock() throws(Refusal) {
         guard clock.isInDoubt else { return }
         throw Refusal(.unavailable, detail: "the clock is not trusted", retryAfter: 60)

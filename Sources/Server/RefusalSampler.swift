@@ -18,8 +18,8 @@ struct RefusalSampler {
         /// Lines for all causes and addresses together in one window. Beyond it each pair has its first two
         /// lines only.
         var mostLines = 2000
-        /// Lines of callers that have proved something in one window. Beyond it each pair of cause and
-        /// address has two more. 0: every event is written.
+        /// The most lines in one window for callers that have proved something. Beyond it, each pair of cause
+        /// and address has two more. With 0, every event is written.
         var verifiedLines = 50_000
         /// Pairs of cause and address that are counted separately in one window.
         var mostSubjects = 1024
@@ -143,8 +143,8 @@ struct RefusalSampler {
     }
 }
 
-/// The same for callers that have proved something. A release key is in every copy of the app, and a caller
-/// that has it could fill the disk with lines. Up to the bound an event costs one addition.
+/// Samples the events of callers that have proved something. A release key is in every copy of the app, so a
+/// caller that has it could otherwise fill the disk with lines. Up to the bound, an event costs one addition.
 struct VerifiedSampler {
     private let window: Int64
     private let most: Int

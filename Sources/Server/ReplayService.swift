@@ -102,7 +102,8 @@ package final class ReplayService {
         }
     }
 
-    /// That requests are refused until the floor has passed; nil if it refuses none that is signed now.
+    /// The warning that requests are refused until the floor has passed; nil if the floor refuses no request
+    /// that is signed now.
     package static func warning(ofFloor floor: Int64, at now: Int64) -> String? {
         guard floor >= now else { return nil }
         return "signatures made up to \(CivilTime.rfc3339Text(floor)) are refused, for \(floor - now + 1) s "
@@ -126,7 +127,7 @@ package final class ReplayService {
 
     func stop() { backend.shared?.stop() }
 
-    /// Has the guard be the deployment's again, if another one was used while this node was cut off.
+    /// Makes this guard the deployment's again, if another one was used while this node was cut off.
     func reclaim(at now: Int64) throws(OperationalError) {
         if let shared = backend.shared { return shared.confirmAgain() }
         let id = Array(file.report.id.description.utf8)

@@ -35,7 +35,7 @@ class RequestEvent: @unchecked Sendable {
     var original: DecideSubject?
     /// Whether a legacy client sent a right password or login token: such a client signs nothing.
     var isSignedIn = false
-    /// What such a client's call counts to: the release that it names, or the app.
+    /// What such a client's call is counted for: the release that it names, or the app.
     var unsignedParty: CountedParty?
 
     /// Whether the request went on to the backend, or to a route of the authority that asks for a proof.
@@ -98,7 +98,7 @@ class RequestEvent: @unchecked Sendable {
         if !request.method.isEmpty {
             line.add("method", value: request.head.span.extracting(request.method.range))
             let whole = request.head.span.extracting(request.path.range)
-            // Before the path is cut: a part of a token is not recognized.
+            // Before the path is cut, because the scanner does not recognize a part of a token.
             if let redacted = BearerTokenScanner.redacted(whole) {
                 let count = min(redacted.count, RequestEvent.longestPath)
                 line.add("path", value: redacted.span.extracting(0..<count))
@@ -147,8 +147,8 @@ class RequestEvent: @unchecked Sendable {
         return line.bytes
     }
 
-    /// What is known of the caller of a refused request, or of a legacy client's call. What it claims and has
-    /// not proved has names of its own: another caller may have sent it.
+    /// Adds what is known about the caller of a refused request, or of a legacy client's call. Claims without
+    /// proof have their own field names, because another caller may have sent them.
     private func addClaims(_ judgement: Judgement, to line: inout JSONLine) {
         if let release = judgement.release {
             let isProven = judgement.signer != nil
@@ -169,14 +169,15 @@ class RequestEvent: @unchecked Sendable {
         }
     }
 
-    /// What the request counts to; nil if neither a proof, a passage nor a legacy client's call says so.
+    /// What the request is counted for; nil if neither a proof, a passage nor a legacy client's call
+    /// identifies it.
     var party: CountedParty? {
         if let caller { return .release(caller.release) }
         if let passage { return passage.release.map { .release($0) } ?? .app(passage.app) }
         return unsignedParty
     }
 
-    /// How a request counts whose response was delivered.
+    /// The outcome of a request whose response was delivered.
     var deliveredOutcome: MeterOutcome {
         if let caller {
             if let observed = caller.observed { return .observed(observed) }
@@ -205,7 +206,7 @@ class RequestEvent: @unchecked Sendable {
         RefusalSampler.Subject(cause: cause(on: exchange), address: exchange.source.address)
     }
 
-    /// Bytes of a path that are logged.
+    /// The most bytes of a path that are logged.
     private static let longestPath = 512
 
     /// Longer values of `X-Request-Id` are not logged.

@@ -97,8 +97,9 @@ package final class WorkPool: Sendable {
         }
     }
 
-    /// The same; nil if it has not ended `milliseconds` after the call. Work that has not begun by then is
-    /// never begun. Work that has begun goes on, and its result is dropped: a thread cannot be stopped.
+    /// Runs the work; returns nil if it has not ended `milliseconds` after the call. Work that has not begun
+    /// by then never begins. Work that has begun continues, because a thread cannot be stopped, and its
+    /// result is dropped.
     package func run<Result: Sendable>(
         within milliseconds: Int, _ work: @escaping @Sendable () -> Result
     ) async throws(Refusal) -> Result? {
@@ -133,7 +134,7 @@ package final class WorkPool: Sendable {
         case passed
     }
 
-    /// For how many milliseconds the longest of the pieces of work that run has run; nil if none runs.
+    /// The milliseconds for which the longest running work has run; nil if none runs.
     package var longestRun: Int? { queue.longestRun }
 
     /// Callers whose work has not begun, for the metrics.
@@ -187,7 +188,7 @@ private final class WorkQueue: Sendable {
 
     var waiting: Int { jobs.load.waiting }
 
-    /// When each piece of work that runs began, in nanoseconds of the clock.
+    /// When each running work began, in nanoseconds of the clock.
     private let running = Locked<[UInt64]>([])
 
     var longestRun: Int? {

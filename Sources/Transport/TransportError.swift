@@ -50,8 +50,8 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         case body(String)
         /// The request's body can be sent only once, and was sent before.
         case bodyUsedUp
-        /// The server may have forgotten the request's idempotency key, and might execute another copy:
-        /// none is sent.
+        /// No further copy is sent, because the server may have forgotten the request's idempotency key and
+        /// could execute it again.
         case keyExpired
         /// The request cannot be sent as it is.
         case malformedRequest(String)
@@ -99,7 +99,7 @@ extension TransportError.Cause: CustomStringConvertible {
         case .trustReplaced: "the pins were replaced, which closed the connection"
         case .body(let detail): "the request's body: \(detail)"
         case .bodyUsedUp: "the request's body can be sent only once, and was sent before"
-        case .keyExpired: "the server may not know the request's idempotency key any more"
+        case .keyExpired: "the server may have forgotten the request's idempotency key"
         case .malformedRequest(let detail): "the request cannot be sent: \(detail)"
         case .machine(let detail): detail
         }

@@ -1,8 +1,8 @@
-/// Why an admitted request failed: its response did not reach the client whole, or was a server error of the
-/// backend. The log, the meter and the metrics name the outcome of such a request by the raw value.
+/// Why an admitted request failed: its complete response did not reach the client, or was a server error of
+/// the backend. The log, the meter and the metrics name the outcome of such a request by the raw value.
 ///
-/// A caller that can still be told gets the refusal `upstream-failed` or `unavailable`; after the response
-/// has begun, only the end of the connection tells it.
+/// If no response has begun, the caller gets the refusal `upstream-failed` or `unavailable`. Otherwise it
+/// sees only the end of the connection.
 package enum DeliveryFailure: String, Sendable, CaseIterable {
     /// No connection to the backend: it is not listening, its name does not resolve, its certificate is not
     /// accepted, or it does not accept a connection in time.
@@ -25,7 +25,7 @@ package enum DeliveryFailure: String, Sendable, CaseIterable {
     /// The client read the response too slowly, or sent its body too slowly while others waited for the
     /// connection to the backend. A body that misses its deadline is the refusal `timeout`.
     case clientSlow = "client-slow"
-    /// The backend's response has a status of 500 or more, and reached the client whole.
+    /// The backend's response has a status of 500 or more, and reached the client completely.
     case upstreamError = "upstream-5xx"
 
     /// Whether the backend is the cause, not the client.

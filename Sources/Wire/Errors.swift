@@ -54,7 +54,7 @@ package struct Refusal: Error, Sendable, Equatable {
         get { rare?.values.link }
         set { change { $0.link = newValue } }
     }
-    /// `session-ended`: how, if a session was found.
+    /// For `session-ended`: how the session ended, if one was found.
     package var endedSession: EndedSession? {
         get { rare?.values.endedSession }
         set { change { $0.endedSession = newValue } }
@@ -70,8 +70,8 @@ package struct Refusal: Error, Sendable, Equatable {
         get { rare?.values.previousStatus }
         set { change { $0.previousStatus = newValue } }
     }
-    /// The time in whole Unix seconds by whose coming alone this is refused; nil if it does not depend on the
-    /// clock. See `TrustedClock`.
+    /// The time, in whole Unix seconds, whose arrival alone causes the refusal; nil if the refusal does not
+    /// depend on the clock. See `TrustedClock`.
     package var decidingTime: Int64? {
         get { rare?.values.decidingTime }
         set { change { $0.decidingTime = newValue } }

@@ -1,7 +1,7 @@
-/// The paths that a backend may serve for one path: the path itself, and those that it passes to a program in
-/// the middle of it (`/index.php/pay`). Whatever depends on a path considers all of them.
+/// The paths that a backend may serve for one path: the path itself, and the paths that it passes to a
+/// program in the middle (`/index.php/pay`). Every decision about a path considers all of them.
 package struct PathReadings {
-    /// The limit; an honest path has fewer.
+    /// The most programs in a path. Legitimate paths have fewer.
     package static let mostPrograms = 4
     private static let extensions: [StaticString] = [
         "php", "php3", "php4", "php5", "php7", "php8", "phtml", "phps", "cgi", "fcgi", "pl", "py", "rb",
@@ -9,13 +9,13 @@ package struct PathReadings {
         "asp", "aspx", "ashx", "asmx", "axd", "jsp", "jspx", "jsf", "do", "action", "cfm", "exe", "dll",
     ]
 
-    /// The readings beside the path itself: for each program the path without its segment, and the part
-    /// after it alone.
+    /// The readings other than the path itself: for each program, the path without the program's segment, and
+    /// the part after it.
     package let others: [[UInt8]]
     /// Whether the path has more programs than ``mostPrograms``; `others` is empty then.
     package let isBeyondBound: Bool
 
-    /// The path's segments end at `/` alone: for a path that backends may split in other ways,
+    /// Splits the path at `/` only. For a path that backends may split in other ways, use
     /// ``LoosePath/readings(of:)``.
     package init(_ path: Span<UInt8>) {
         var others: [[UInt8]] = []
@@ -45,8 +45,8 @@ package struct PathReadings {
 }
 
 extension LoosePath {
-    /// The path and its other readings, as the most lenient backend reads each; nil for a path of too many
-    /// programs, which may be any.
+    /// The path and its other readings, as the most lenient backend reads each; nil for a path with too many
+    /// programs, which may mean any path.
     package static func readings(of path: Span<UInt8>) -> [LoosePath]? {
         let loose = LoosePath(path)
         var text: [UInt8] = []

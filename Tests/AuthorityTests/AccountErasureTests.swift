@@ -59,7 +59,7 @@ import Testing
         #expect(throws: OperationalError.self) { try deployment.eraseAccount(row.name, of: app, at: 8) }
         #expect(throws: OperationalError.self) { try deployment.unlockAccount(row.name, of: app, at: 8) }
         _ = try deployment.addAccount(name, of: other, password: nil, userID: 42, at: 8)
-        // The backend knows the erased account by its user id, which no other account of the app gets.
+        // The backend knows the erased account by its user id, so no other account of the app gets that id.
         let bob = try AccountName(normalizing: "bob")
         let refused = #expect(throws: OperationalError.self) {
             try deployment.addAccount(bob, of: app, password: nil, userID: 42, at: 8)
@@ -69,15 +69,17 @@ import Testing
         #expect(throws: OperationalError.self) { try deployment.setUserID(42, of: bob, in: app, at: 8) }
         _ = try deployment.setUserID(44, of: bob, in: app, at: 8)
         #expect(try deployment.verifyAudit().findings == [])
-        func tombstones(_ app: AppName, _ deployment: Deployment) throws -> AccountTombstones {
+        func tombstones(of app: AppName, in deployment: Deployment) throws -> AccountTombstones {
             try deployment.tombstones(of: name, userID: 42, in: app)
         }
-        let own = try tombstones(app, deployment)
-        #expect(try own.name != tombstones(other, deployment).name && own.name != own.userID)
-        #expect(try own.userID != tombstones(other, deployment).userID)
+        let own = try tombstones(of: app, in: deployment)
+        let others = try tombstones(of: other, in: deployment)
+        #expect(own.name != others.name && own.name != own.userID)
+        #expect(own.userID != others.userID)
         // The tombstone needs the key: the same name has another one elsewhere.
         let elsewhere = TemporaryFolder()
         let second = try AuthorityTests.deployment(elsewhere.data)
-        #expect(try tombstones(app, second).name != own.name && tombstones(app, second).userID != own.userID)
+        let foreign = try tombstones(of: app, in: second)
+        #expect(foreign.name != own.name && foreign.userID != own.userID)
     }
 }

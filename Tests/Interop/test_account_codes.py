@@ -100,7 +100,7 @@ def test_a_stranger_uses_up_no_code_of_the_owner(served):
     assert re.fullmatch("c_[0-9a-f]{16}", owners["id"])
     strangers = [made() for _ in range(4)]
     refused = run("account", "code", "demo", "olga", "--data", served.data)
-    assert refused.returncode == 1 and "has 5 codes for verify that are still good" in refused.err and refused.out == ""
+    assert refused.returncode == 1 and "has 5 codes for verify that are still valid" in refused.err and refused.out == ""
     for one in strangers:
         for left in (4, 3, 2, 1, 0):
             assert redeem(served, "olga", other(owners["code"]), "--id", one["id"])["tries_left"] == left
@@ -126,7 +126,7 @@ def test_reset_codes_live_side_by_side(served, tmp_path):
 
     codes = [made() for _ in range(5)]
     refused = run("account", "reset", "demo", "rita", "--data", served.data)
-    assert refused.returncode == 1 and "has 5 reset codes that are still good" in refused.err and "--replace" in refused.err
+    assert refused.returncode == 1 and "has 5 reset codes that are still valid" in refused.err and "--replace" in refused.err
     assert sets(codes[0]) == 0, "the first one is good still"
     assert [sets(code) for code in codes] == [1] * 5, "with one, the others are used up"
     # An administrator withdraws codes that fell into wrong hands, at any time.

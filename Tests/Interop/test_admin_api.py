@@ -621,7 +621,7 @@ def test_a_policy_names_no_file_of_the_server_over_the_api(served):
         status, answer, _ = served.call("PATCH", "/api/v1/apps/demo/policy", {"settings": {"breached-passwords": str(path)}})
         assert status == 400 and str(path) not in answer["detail"], answer
         answers.append(answer["detail"])
-    assert len(set(answers)) == 1 and "is not set over the API" in answers[0]
+    assert len(set(answers)) == 1 and "cannot be set over the API" in answers[0]
     done = run("app", "policy", "demo", "--set", f"breached-passwords={pipe}", "--data", served.data)
     assert done.returncode == 1 and "is not a regular file" in done.err
     served.admin("app", "policy", "demo", "--set", f"breached-passwords={known}")

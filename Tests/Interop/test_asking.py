@@ -121,7 +121,7 @@ def test_what_cuts_callers_off_asks_with_their_number(served):
     assert (dry.returncode, json.loads(dry.out)) == (0, {"cut_off": told})
     terminal = Terminal(*retire)
     terminal.sees(f"release retire {key.key_id} cuts off 1 live releases with 0 live sessions and 3 requests")
-    terminal.sees("Type yes to go on: ")
+    terminal.sees("Type yes to continue: ")
     terminal.types("no\n")
     assert terminal.end() == (1, "") and b"not confirmed; nothing done" in terminal.shown
     assert served.send(key.request()).status == 200, "nothing was changed"
@@ -134,7 +134,7 @@ def test_what_cuts_callers_off_asks_with_their_number(served):
     assert json.loads(served.send(key.request()).body)["code"] == "update-required"
     served.admin("release", "retire", key.key_id, "--undo")
     agreed = Terminal(*retire)
-    agreed.sees("Type yes to go on: ")
+    agreed.sees("Type yes to continue: ")
     agreed.types("yes\n")
     assert agreed.end()[0] == 0
     assert json.loads(served.send(key.request()).body)["code"] == "update-required"

@@ -191,5 +191,5 @@ def test_an_app_is_not_named_like_an_option_or_a_folder(tmp_path, name):
     data = tmp_path / "data"
     assert run("app", "add", "demo", "--data", data).returncode == 0
     done = run("app", "add", "--data", data, "--", name)
-    assert done.returncode == 2 and "expected a letter or a digit at its beginning" in done.err, done.err
+    assert done.returncode == 2 and "expected a name that begins with a letter or a digit" in done.err, done.err
     assert run("app", "add", "--data", data, "--", f"a{name}").returncode == 0

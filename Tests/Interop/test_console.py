@@ -517,7 +517,7 @@ def test_forms_are_read_strictly(served):
     assert visitor.post("/console/do/deleteEverything", {"form": token}).status == 404
     # A value is never an option of the command.
     answer = visitor.do("addApp", app="--json")
-    assert answer.status == 400 and "a letter or a digit at its beginning" in answer.text
+    assert answer.status == 400 and "a name that begins with a letter or a digit" in answer.text
     assert visitor.do("addApp", app="good", require="nothing").status == 400
 
 

@@ -20,7 +20,7 @@ from waiting import until
 # Options, and what their warning says.
 EXPOSED = {
     "listen": (("--listen", "0.0.0.0:0"), "--listen: 0.0.0.0:0: without --authority", "`--authority HOST`"),
-    "admin": (("--admin", "0.0.0.0:0"), "--admin: 0.0.0.0:0: over plain HTTP other machines get /health and /ready alone",
+    "admin": (("--admin", "0.0.0.0:0"), "--admin: 0.0.0.0:0: over plain HTTP other machines can call only /health and /ready",
               "`--admin-tls on`"),
     "insecure admin": (("--admin", "0.0.0.0:0", "--admin-tls", "insecure-off"), "tokens of other machines travel in clear",
                        "`--admin-tls on`"),

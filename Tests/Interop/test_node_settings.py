@@ -94,7 +94,7 @@ def test_a_node_with_another_guard_does_not_start(guard, cluster, tmp_path):
             with pytest.raises(AssertionError, match="exit 1 before listening"):
                 node.start()
             text = node.log_path.read_text()
-            assert ("is another server than the one that node" in text) if "Redis" in guard else f"--replay is `{guard}" in text
+            assert ("is not the server that node" in text) if "Redis" in guard else f"--replay is `{guard}" in text
             assert "/127.0.0.1:" in text, "it names the node"
             assert redis.keys() == 0, "nothing is written there"
             for each in cluster.nodes:
@@ -165,7 +165,7 @@ def test_nodes_change_one_after_the_other(server, tmp_path):
         first.options = [option for option in first.options if option not in ("--login-device", "7/7s")]
         with pytest.raises(AssertionError, match="--login-device is `.*` here and `7/7s`"):
             first.start()
-        for words, status, text in ((("login-work=7/7s",), 2, "all nodes have in common"), (("replay=file",), 1, "while no node runs"),
+        for words, status, text in ((("login-work=7/7s",), 2, "all nodes must have in common"), (("replay=file",), 1, "while no node runs"),
                                     (("login-device=many",), 2, "attempts at once"), (("login-device",), 2, "NAME=VALUE")):
             done = run("nodes", "change", "--data", second.data, "--set", *words, environment=second.environment)
             assert done.returncode == status and text in done.err, done.err

@@ -388,7 +388,7 @@ def test_a_full_share_drops_events_and_says_so(served, receiver, tmp_path):
     served.admin("account", "unlock", "demo", "anna")
     assert dropped(served) == {hook: 2}
     done = run("webhook", "test", hook, "--data", served.data)
-    assert done.returncode == 1 and "100000 deliveries wait for it already, the most that may" in done.err
+    assert done.returncode == 1 and "100000 deliveries wait for it already, the most allowed" in done.err
     # Another endpoint has a share of its own.
     other = Receiver(tmp_path / "other")
     second = served.add(other)

@@ -108,10 +108,10 @@ struct NodeTests {
     }
 
     @Test func aNodeEntersUnlessALiveOneDiffers() throws {
-        func node(_ id: String, _ value: String, lease: Int64 = 60_000) -> Node {
+        func node(_ id: String, prefix: String, lease: Int64 = 60_000) -> Node {
             Node(
                 id: id, name: "node \(id)", replayGuard: "postgres", lease: lease,
-                settings: SharedSettings(["prefix": value]))
+                settings: SharedSettings(["prefix": prefix]))
         }
         func enter(_ own: Node) throws -> [String]? {
             switch try channel.enter(own, unless: { !own.differences(from: $0).isEmpty }) {
@@ -119,15 +119,15 @@ struct NodeTests {
             case .refused(let others): others.map(\.id)
             }
         }
-        #expect(try enter(node("a", "/a")) == nil)
-        #expect(try enter(node("b", "/a")) == nil)
-        #expect(try enter(node("c", "/c")) == ["a", "b"])
+        #expect(try enter(node("a", prefix: "/a")) == nil)
+        #expect(try enter(node("b", prefix: "/a")) == nil)
+        #expect(try enter(node("c", prefix: "/c")) == ["a", "b"])
         #expect(try store.nodes().nodes.map(\.id) == ["a", "b"])
         // The lock is free again.
         let other = try #require(StorePlace.postgreSQL(address).openChannel())
-        #expect(try other.enter(node("d", "/a"), unless: { _ in false }) != .refused([]))
+        #expect(try other.enter(node("d", prefix: "/a"), unless: { _ in false }) != .refused([]))
         // A refused start is listed once, and no change waits for it.
-        var refused = node("e", "/e")
+        var refused = node("e", prefix: "/e")
         refused.refusal = "--prefix"
         try channel.list(refused: refused)
         (refused.id, refused.refusal) = ("f", "--prefix again")
@@ -136,9 +136,9 @@ struct NodeTests {
         let listing = try store.nodes()
         #expect(listing.nodes.map(\.refusal) == ["", "", "", "--prefix again"])
         #expect(listing.nodes.map(\.isLive) == [true, true, true, false])
-        #expect(try channel.look(as: node("a", "/a")).others == 2)
-        for id in ["a", "b", "d"] { try channel.remove(node(id, "/a")) }
-        #expect(try enter(node("c", "/c")) == nil)
+        #expect(try channel.look(as: node("a", prefix: "/a")).others == 2)
+        for id in ["a", "b", "d"] { try channel.remove(node(id, prefix: "/a")) }
+        #expect(try enter(node("c", prefix: "/c")) == nil)
     }
 
     @Test func aCommandWaitsForTheNodes() throws {

@@ -110,7 +110,7 @@ import Waiting
             try wrong.replay.start()
             Issue.record("it started")
         } catch {
-            let text = "Redis at 127.0.0.1:\(other.port) is another server than the one that node there uses"
+            let text = "Redis at 127.0.0.1:\(other.port) is not the server that node there uses"
             #expect(error.message.contains("--replay: \(text)"), "\(error.message)")
         }
         #expect(try other.call("DBSIZE") == "0", "nothing is written there")
@@ -142,7 +142,7 @@ import Waiting
             rival.with { $0?.replayGuard = two.replay.name.text }
             #expect(await two.code(entry("other", created: .far)) == nil)
             await until("the first is displaced") {
-                one.replay.usage.failure?.contains("is another server than the one that node there") == true
+                one.replay.usage.failure?.contains("is not the server that node there") == true
             }
             #expect(await two.code(entry("again", created: .far)) == nil, "the other goes on")
             two.stop()
@@ -186,7 +186,7 @@ import Waiting
         rival.with { $0 = Node(id: "2", name: "there", replayGuard: name.text, lease: 5_000) }
         try server.call("FLUSHALL")
         await until("the failure") {
-            one.replay.usage.failure?.contains("is another server than the one that node there") == true
+            one.replay.usage.failure?.contains("is not the server that node there") == true
         }
         #expect(one.replay.name.place == nil)
         rival.with { $0 = nil }

@@ -24,8 +24,8 @@ package struct Account: Sendable, Equatable {
     package var registration: StoredRegistration?
     /// The credential of the account's rung of the login ladder. An account with a `registration` has none.
     package var legacy: LegacyCredential?
-    /// The one-time codes that replace a forgotten password, in the order in which they were made; also
-    /// those that have expired and count for ``CodePace``.
+    /// The one-time codes that replace a forgotten password, oldest first, including expired ones that still
+    /// count for ``CodePace``.
     package var resets: [StoredReset] = []
     /// How the audit log names the account; nil once the account was erased.
     package var pseudonym: AccountPseudonym?
@@ -85,12 +85,12 @@ package struct StoredReset: Sendable, Equatable {
         CodePace.Entry(made: made, end: now < until ? until : nil)
     }
 
-    /// `hash ‖ made (8 bytes) ‖ until (8 bytes)` of each.
+    /// Encodes each code as `hash ‖ made (8 bytes) ‖ until (8 bytes)`.
     package static func encode(_ resets: [StoredReset]) -> [UInt8] {
         resets.flatMap { $0.codeHash + $0.made.bigEndianBytes + $0.until.bigEndianBytes }
     }
 
-    /// Nil if it is not what ``encode(_:)`` writes.
+    /// Decodes what ``encode(_:)`` writes; nil for anything else.
     package static func decode(_ bytes: [UInt8]) -> [StoredReset]? {
         guard bytes.count.isMultiple(of: count) else { return nil }
         return stride(from: 0, to: bytes.count, by: count).map { start in
@@ -104,8 +104,8 @@ package struct StoredReset: Sendable, Equatable {
 }
 
 extension Account {
-    /// The codes after another one was made, or why none is made now. Those that count for nothing any more
-    /// go.
+    /// The codes after `reset` is added, without those that no longer count; or the reason why no code can be
+    /// made now.
     package func resets(adding reset: StoredReset, at now: Int64) -> Result<[StoredReset], CodePace.Refusal> {
         if let refusal = CodePace.refusal(after: resets.map { $0.entry(at: now) }, at: now) {
             return .failure(refusal)

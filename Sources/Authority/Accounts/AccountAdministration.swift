@@ -45,12 +45,12 @@ extension Deployment {
         throw OperationalError(.failed, message: "the password: \(reason)")
     }
 
-    /// What happens to an account's other reset codes when one is made.
+    /// What a new reset code does to the account's other reset codes.
     package enum EarlierResetCodes: Sendable {
-        /// They stay valid, and the code is made only as ``CodePace`` allows: a stranger may have asked for
+        /// They stay valid, and ``CodePace`` limits how often a code is made: a stranger may have asked for
         /// it.
         case kept
-        /// They are withdrawn, and the code is made at any time.
+        /// They are withdrawn, and ``CodePace`` does not apply.
         case withdrawn
     }
 

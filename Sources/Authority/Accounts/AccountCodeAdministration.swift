@@ -11,7 +11,7 @@ extension Deployment {
         case none
     }
 
-    /// A code that was made.
+    /// A new code, before it is delivered to the owner.
     package struct MadeCode: Sendable {
         package let code: AccountCode
         package let id: AccountCodeID
@@ -19,8 +19,8 @@ extension Deployment {
         package let until: Int64
     }
 
-    /// Makes a code beside earlier ones of the same purpose, as ``CodePace`` allows. It is good for
-    /// `lifetime` seconds.
+    /// Makes a code that is valid for `lifetime` seconds. It does not replace earlier codes of the same
+    /// purpose. ``CodePace`` limits how often codes are made.
     package func makeCode(
         for purpose: CodePurpose, of name: AccountName, in app: AppName, lifetime: Int64, at now: Int64
     ) throws(OperationalError) -> MadeCode {
@@ -50,8 +50,8 @@ extension Deployment {
         }
     }
 
-    /// Uses up the codes of the purpose if the code is right. One of the purpose ``CodePurpose/verify``
-    /// verifies the account. Without `id` a wrong code is a try at each of them.
+    /// If the code is right, uses up all codes of the purpose; for ``CodePurpose/verify``, also verifies the
+    /// account. Without `id`, a wrong code costs each of these codes a try.
     package func redeem(
         _ code: AccountCode, for purpose: CodePurpose, _ id: AccountCodeID? = nil, of name: AccountName,
         in app: AppName, at now: Int64

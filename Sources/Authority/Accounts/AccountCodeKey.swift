@@ -36,8 +36,8 @@ package struct AccountCodeAttempt: Sendable {
     private let digest: [UInt8]
     private let now: Int64
 
-    /// With `id`, the attempt is one for that code alone. Without it, it is one for each code of the purpose.
-    /// `now` is in whole Unix seconds.
+    /// With `id`, the attempt counts against that code only. Without it, it counts against each code of the
+    /// purpose. `now` is in whole Unix seconds.
     package init(
         _ code: AccountCode, for purpose: CodePurpose, _ id: AccountCodeID? = nil, of account: Int64,
         under key: AccountCodeKey, at now: Int64
@@ -49,13 +49,13 @@ package struct AccountCodeAttempt: Sendable {
 
     package enum Verdict: Sendable, Equatable {
         case right
-        /// With the codes that the attempt was compared with, after this try.
+        /// The codes that the attempt was compared with, after this try was counted.
         case wrong([StoredAccountCode])
         /// There is no valid code: none was made, or it was used or tried too often, or it has expired.
         case none
     }
 
-    /// Compares the code with those that the store has for the account.
+    /// Compares the code with the account's stored codes.
     package func verdict(by stored: [StoredAccountCode]) -> Verdict {
         var compared = stored.filter { $0.purpose == purpose && (id ?? $0.id) == $0.id && $0.isGood(at: now) }
         guard !compared.isEmpty else { return .none }

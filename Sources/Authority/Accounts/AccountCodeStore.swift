@@ -4,9 +4,9 @@ import CountersignWire
 
 /// A code as a store keeps it.
 package struct StoredAccountCode: Sendable, Equatable {
-    /// Wrong attempts after which a code is not good any more.
+    /// The number of wrong attempts after which a code is no longer valid.
     package static let mostTries: Int64 = 5
-    /// Purposes for which an account has good codes at a time.
+    /// The most purposes for which an account can have valid codes at a time.
     package static let mostPurposes = 8
 
     package var id: AccountCodeID
@@ -17,7 +17,7 @@ package struct StoredAccountCode: Sendable, Equatable {
     package var made: Int64
     /// Whole Unix seconds from which the code is refused.
     package var expires: Int64
-    /// Wrong attempts that are left.
+    /// The remaining wrong attempts.
     package var triesLeft: Int64
 
     package init(
@@ -31,14 +31,14 @@ package struct StoredAccountCode: Sendable, Equatable {
     /// Whether the code can be redeemed.
     package func isGood(at now: Int64) -> Bool { now < expires && triesLeft > 0 }
 
-    /// For the pace of codes of this purpose.
+    /// This code as ``CodePace`` counts it.
     package func entry(at now: Int64) -> CodePace.Entry {
         CodePace.Entry(made: made, end: isGood(at: now) ? expires : nil)
     }
 }
 
-/// Names a code, so that attempts at it use up no tries of another one. It is random: a stranger does not
-/// know the ids of codes that others asked for.
+/// Identifies a code, so that attempts at it do not use up the tries of another. The id is random: a stranger
+/// cannot guess the ids of codes that others asked for.
 package struct AccountCodeID: Sendable, Hashable, CustomStringConvertible {
     package static let expected = "c_ and 16 hexadecimal digits, as `account code` prints"
     private static let count = 8
@@ -48,7 +48,7 @@ package struct AccountCodeID: Sendable, Hashable, CustomStringConvertible {
     /// A new random id.
     package init() { bytes = SystemRandom().bytes(AccountCodeID.count) }
 
-    /// Nil unless there are eight `bytes`.
+    /// Nil unless `bytes` has eight bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == AccountCodeID.count else { return nil }
         self.bytes = bytes
@@ -63,22 +63,23 @@ package struct AccountCodeID: Sendable, Hashable, CustomStringConvertible {
     package var description: String { "c_" + Hex.encode(bytes.span) }
 }
 
-/// The codes of accounts, and which accounts are verified: whose owner has proved to receive messages sent to
-/// the account's address. Altered rows count as none.
+/// Stores the codes of accounts, and which accounts are verified. The owner of a verified account has proved
+/// to receive messages at the account's address. Altered rows are ignored.
 package protocol AccountCodeStore: Sendable {
-    /// By purpose, and then in the order in which they were made; also those that are not good any more.
+    /// The account's codes, sorted by purpose and then from the oldest to the newest, including codes that
+    /// are no longer valid.
     func accountCodes(of account: Int64) throws(OperationalError) -> [StoredAccountCode]
     /// `now` is in whole Unix seconds.
     func add(
         _ code: StoredAccountCode, of account: Int64, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountCodeInsertOutcome
-    /// Deletes the codes of the purpose if the code is right, and counts the try otherwise. A right code of
-    /// the purpose ``CodePurpose/verify`` sets the time of verification anew. `draft` gives the audit record
-    /// for a verdict; nil for none. Throws if codes of the account's group were deleted or put back.
+    /// Deletes the codes of the purpose if the code is right; otherwise counts the try. A right code for
+    /// ``CodePurpose/verify`` also updates the time of verification. `draft` returns the audit record for a
+    /// verdict, or nil for no record. Throws if codes of the account's group were deleted or put back.
     func redeem(
         _ attempt: AccountCodeAttempt, recording draft: (AccountCodeAttempt.Verdict) -> AuditDraft?
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict
-    /// Deletes at most `limit` that were made before `time`; returns their number.
+    /// Deletes at most `limit` codes that were made before `time`; returns how many it deleted.
     func forgetAccountCodes(madeBefore time: TrustedTime, limit: Int) throws(OperationalError) -> Int
 
     /// When the account was verified, in whole Unix seconds; nil if it was not.
@@ -87,7 +88,8 @@ package protocol AccountCodeStore: Sendable {
     func verifications(
         of app: AppName, numbered range: ClosedRange<Int64>
     ) throws(OperationalError) -> [Int64: Int64]
-    /// Nil takes it back. `missing` if that is so already, or if the account was removed.
+    /// Sets the time of verification; nil removes the verification. Returns `missing` if there is none to
+    /// remove, or if the account was removed.
     func set(
         verification: Int64?, of account: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome
@@ -98,7 +100,7 @@ package enum AccountCodeInsertOutcome: StoreOutcome, Sendable, Equatable {
     /// The account was removed or locked.
     case missing
     case refused(CodePace.Refusal)
-    /// The account has good codes for ``StoredAccountCode/mostPurposes`` other purposes.
+    /// The account has valid codes for ``StoredAccountCode/mostPurposes`` other purposes.
     case full
 
     package var didChange: Bool { self == .yes }

@@ -13,8 +13,9 @@ package protocol ErasureStore: Sendable {
     func uploadTickets(of account: Int64) throws(OperationalError) -> [UploadTicketRecord]
 
     /// Ends the account's sessions; removes its name, user id, pseudonym and credentials, its devices' names
-    /// and keys, its upload tickets and idempotent requests; keeps the tombstones. The record is added before
-    /// the pseudonym goes. `missing` if the account was erased before or has another name or user id.
+    /// and keys, its upload tickets and idempotent requests; keeps the tombstones. Adds the audit record
+    /// before it removes the pseudonym. Returns `missing` if the account is already erased, or has another
+    /// name or user id.
     func erase(
         _ account: Account, leaving tombstones: AccountTombstones, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountChangeOutcome
@@ -71,7 +72,7 @@ package struct AccountHoldings: Sendable {
     package var tickets: [UploadTicketRecord]
     /// When the account was verified, in whole Unix seconds; nil if it was not.
     package var verified: Int64?
-    /// Also those that are not good any more.
+    /// Includes codes that are no longer valid.
     package var codes: [StoredAccountCode]
     /// The records of the audit log that name the account or one of its sessions, oldest first.
     package var records: [AuditRow]
@@ -87,11 +88,11 @@ package struct AccountErasure: Sendable, Equatable {
 }
 
 extension Deployment {
-    /// Records that everything held about an account was handed out.
+    /// Records that all data about an account was exported.
     package func recordExport(
         of name: AccountName, in app: AppName, at now: Int64
     ) throws(OperationalError) {
-        // No row changes; a record goes with some value.
+        // An export changes no row, but the store adds a record only together with a value.
         try store.set(
             .writeCheck, to: Array(String(now).utf8),
             recording: auditDraft(for: .accountExport, on: .account(name, of: app)))
@@ -115,8 +116,8 @@ extension Deployment {
         return holdings
     }
 
-    /// Removes the account's name everywhere but in logs, permanently. The name and the user id stay reserved
-    /// by keyed tombstones. For a name that was erased earlier, it only searches the files again. `rewriting`
+    /// Permanently removes the account's name everywhere except in logs. Keyed tombstones keep the name and
+    /// the user id reserved. For a name that was erased earlier, only searches the files again. `rewriting`
     /// decides whether a large file is rewritten if the name remains in free pages.
     package func eraseAccount(
         _ name: AccountName, of app: AppName, at now: Int64, rewriting: RewriteBound = .ifSmall

@@ -28,9 +28,9 @@ package struct AccountPseudonym: Sendable, Hashable, CustomStringConvertible {
     package var description: String { "a_" + Base64.encode(bytes.span, as: .url) }
 }
 
-/// What remains of an erased account's name, or of its user id: an HMAC, from which neither can be computed
-/// without the deployment's key. It tells whether a name or id is the erased one, and keeps it from being
-/// given again: the backend would treat the new account as the erased one.
+/// The keyed hash (an HMAC) of an erased account's name or user id. Without the deployment's key, neither can
+/// be computed from it. It identifies the erased name or id, so that no other account gets it: the backend
+/// would treat that account as the erased one.
 package struct AccountTombstone: Sendable, Hashable {
     package let bytes: [UInt8]
 
@@ -84,8 +84,8 @@ struct AccountTombstoneKey: Sendable {
             userID: userID.map { tombstone(of: [0] + $0.bigEndianBytes, in: app) })
     }
 
-    /// `HMAC-SHA256(key, app ‖ 0 ‖ name)`, or `app ‖ 0 ‖ 0 ‖ user id (8 bytes)`. Names of apps and of
-    /// accounts have no zero byte.
+    /// `HMAC-SHA256(key, app ‖ 0 ‖ name)`, or `app ‖ 0 ‖ 0 ‖ user id (8 bytes)`. Names of apps and accounts
+    /// contain no zero byte.
     private func tombstone(of identity: [UInt8], in app: AppName) -> AccountTombstone {
         let digest = hmac.authenticate((Array(app.description.utf8) + [0] + identity).span)
         return AccountTombstone(digest.indices.map { digest[$0] })

@@ -44,8 +44,8 @@ package struct AccountDraft: Sendable {
     package var created: Int64
     package var registration: StoredRegistration?
     package var legacy: LegacyCredential?
-    /// What would be left of the account if one of that name or user id was erased; both then stay taken. Nil
-    /// for drafts that cannot meet an erased account, as in tests.
+    /// The tombstones that an erased account of the same name or user id would have. If one of them exists,
+    /// the name or id is taken. Nil for drafts that cannot collide with an erased account, as in tests.
     package var tombstones: AccountTombstones?
 
     package init(
@@ -110,10 +110,10 @@ package enum AccountChange: Sendable {
     case upgrade(StoredRegistration)
     /// Adds a reset code beside the others, as ``CodePace`` allows.
     case addReset(StoredReset)
-    /// Puts a reset code in place of all others, at any time.
+    /// Replaces all reset codes with this one. ``CodePace`` does not apply.
     case replaceResets(StoredReset)
     /// Replaces the backend's user id, or clears it. Ends all sessions: a client that stays signed in would
-    /// state the former id. `tombstone` is what an erased account of that id has left.
+    /// state the former id. `tombstone` is the one that an erased account with the new id would have.
     case setUserID(Int64?, tombstone: AccountTombstone?)
 }
 
@@ -121,9 +121,9 @@ package enum AccountChangeOutcome: Sendable, Equatable {
     /// With the sessions that the change ended.
     case yes(ended: [SessionID])
     case missing
-    /// Another account of the app has, or an erased one had, the user id.
+    /// Another account of the app has the user id, or an erased account had it.
     case taken
-    /// No reset code is made now.
+    /// No reset code can be made now.
     case refused(CodePace.Refusal)
 }
 

@@ -1,25 +1,25 @@
 import CountersignGate
 import CountersignWire
 
-/// How often a one-time code may be made: five codes of an account and purpose in a day, and after those one
-/// an hour. No code replaces another, and at most five can be redeemed at a time.
+/// Limits how often a one-time code can be made: five codes of an account and purpose in a day, then one an
+/// hour. A new code replaces no earlier one. At most five can be redeemed at a time.
 ///
-/// A stranger who asks for codes in the owner's name therefore takes none away: each code reaches the owner,
-/// and while the stranger continues, one that is good for an hour is always in the owner's mailbox.
+/// A stranger who asks for codes in the owner's name therefore invalidates none. Each code reaches the owner.
+/// If codes are valid for an hour, the owner's mailbox always has a valid one while the stranger continues.
 package struct CodePace: Sendable {
     /// The most codes that can be redeemed at a time.
     package static let mostLive = 5
-    /// Seconds after a code during which the next one is refused, once there were five in a day.
+    /// The seconds that must pass between two codes after five were made in a day.
     package static let interval: Int64 = 3_600
-    /// Seconds for which a code counts, whether or not it can still be redeemed; none is good for longer.
+    /// Seconds for which a code counts, whether or not it can still be redeemed. No code is valid for longer.
     package static let period: Int64 = 86_400
-    /// The most codes in any ``period``: five, and one after each hour of it.
+    /// The most codes in any ``period``: five, and then one an hour.
     package static let mostInPeriod = mostLive + Int(period / interval) - 1
 
-    /// A code that was made.
+    /// A code as the pace counts it.
     package struct Entry: Sendable {
         let made: Int64
-        /// When the code can no longer be redeemed; nil if that is so already.
+        /// When the code expires; nil if it can no longer be redeemed.
         let end: Int64?
 
         init(made: Int64, end: Int64?) { (self.made, self.end) = (made, end) }
@@ -31,15 +31,15 @@ package struct CodePace: Sendable {
         /// The last code was made less than ``interval`` seconds ago.
         case early(until: Int64)
 
-        /// Why no code is made, for an error about that account.
+        /// The reason, for an error message about the account. `kind` names the codes.
         func text(_ kind: String) -> String {
             switch self {
             case .full(let time):
-                "has \(CodePace.mostLive) \(kind) that are still good, the most allowed; the first expires "
+                "has \(CodePace.mostLive) \(kind) that are still valid, the most allowed; the first expires "
                     + "at " + CivilTime.rfc3339Text(time)
             case .early(let time):
-                "was given \(CodePace.mostLive) \(kind) within a day, after which there is one an hour; the "
-                    + "next at \(CivilTime.rfc3339Text(time))"
+                "got \(CodePace.mostLive) \(kind) within a day, and can now get one an hour; the "
+                    + "next one is possible at \(CivilTime.rfc3339Text(time))"
             }
         }
     }

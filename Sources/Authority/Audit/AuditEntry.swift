@@ -102,7 +102,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case accountRemove = "account.remove"
     case accountForgetDevice = "account.forget-device"
     case accountErase = "account.erase"
-    /// Everything that is held about it was handed out.
+    /// All data about the account was exported.
     case accountExport = "account.export"
     case accountUserID = "account.user-id"
     case sessionRevoke = "session.revoke"

@@ -129,7 +129,7 @@ extension Deployment {
             for: action, on: subject, details: details, by: actor)
     }
 
-    /// The time of the newest record, in whole Unix seconds; 0 for none, or if it cannot be read.
+    /// The time of the newest record, in whole Unix seconds; 0 if there is none or it cannot be read.
     package func newestAuditTime() throws(OperationalError) -> Int64 {
         for row in try auditRecords(last: 1) {
             guard let document = row.document, let time = document.root["time"] else { continue }
@@ -138,7 +138,7 @@ extension Deployment {
         return 0
     }
 
-    /// Records that a server stopped or began to trust its clock.
+    /// Records that a server no longer trusts its clock, or trusts it again.
     package func recordClock(isTrusted: Bool, reason: String) throws(OperationalError) {
         let draft = auditDraft(
             for: isTrusted ? .clockTrust : .clockDoubt, on: .deployment,

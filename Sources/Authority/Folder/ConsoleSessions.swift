@@ -98,8 +98,8 @@ extension Deployment {
 }
 
 extension APIToken {
-    /// Removes links and sessions of the console that have expired, if there is no room for another one of
-    /// that kind. While there is room they stay: by another clock they may not have expired.
+    /// Removes expired links and sessions of the console if there is no room for another one of that kind.
+    /// While there is room, they stay, because they may not have expired by another clock.
     fileprivate static func makeRoom(for kind: Kind, among tokens: inout [APIToken], at now: Int64) {
         guard tokens.count(where: { $0.kind == kind }) >= mostOfConsole else { return }
         tokens.removeAll { $0.kind == kind && $0.hasExpired(at: now) }

@@ -90,7 +90,7 @@ package struct DataFolder: Sendable, Equatable {
     package var loginLimits: String { file("login-limits") }
     package var accountGuesses: String { file("account-guesses") }
     package var adminToken: String { file("admin-token") }
-    /// The files that values of policies name, unless a setting names another folder.
+    /// The folder of the files that policy values name, unless a setting names another folder.
     package var policyFiles: String { file("policy-files") }
     /// The tokens of the admin API, as digests.
     package var apiTokens: String { file("api-tokens") }

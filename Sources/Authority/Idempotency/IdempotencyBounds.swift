@@ -108,29 +108,29 @@ package struct IdempotencyUsage: Sendable, Equatable {
     fileprivate func hasRoom(beside used: IdempotencyUsage) -> Bool { used.keys < keys && used.bytes < bytes }
 }
 
-/// The bounds of stored idempotent requests, so that no caller fills the disk or takes the room of others.
+/// Bounds stored idempotent requests, so that no caller fills the disk or uses up the room of others.
 ///
-/// Where room is needed, finished requests are forgotten before their day is over, but none that is younger
-/// than ``floor``. Where that makes no room either, the holders of much are refused: the last eighth is
-/// shared so that there is always something left for a holder of less.
+/// If room is needed, the store forgets finished requests before their day is over, but none that is younger
+/// than ``floor``. If that frees no room, the largest holders are refused: the last eighth is shared so that
+/// something is always left for a smaller holder.
 package struct IdempotencyBounds: Sendable, Equatable {
     /// For all holders together.
     package var all = IdempotencyUsage(keys: 1_500_000, bytes: 4 << 30)
     /// For one account.
     package var account = IdempotencyUsage(keys: 10_000, bytes: 64 << 20)
-    /// Seconds for which a finished request is never forgotten; what clients are told that they can rely on.
+    /// Seconds for which a finished request is never forgotten. Clients are told this number and rely on it.
     package var floor = KeyRetention.lowest
-    /// The latest time, in whole Unix seconds, that has certainly come. Nil while that is not known: then
-    /// nothing is forgotten for want of room.
+    /// The latest time, in whole Unix seconds, that has certainly come; nil while it is not known. Then no
+    /// request is forgotten to make room.
     package var latest: Int64? = .max
-    /// A holder of more keys counts as one of the largest.
+    /// A holder with more keys than this counts as one of the largest.
     package var fewKeys = 100
 
-    /// This fraction (one part in so many) is used only where nothing can be forgotten.
+    /// The size of the reserve: one part in this many. The reserve is used only if nothing can be forgotten.
     private static let reservePart = 8
-    /// A holder may have at most this fraction of what is left then.
+    /// A holder may then have at most one part in this many of what is left.
     private static let share = 4
-    /// The weight of a key where holders are compared, in bytes of answers.
+    /// The weight of a key when holders are compared, in bytes of responses.
     package static let bytesOfKey = 4_096
     /// Requests that are displaced at once to make room.
     package static let displacedAtOnce = 16
@@ -139,16 +139,16 @@ package struct IdempotencyBounds: Sendable, Equatable {
 
     package enum Room: Sendable {
         case free
-        /// Only the last part is left, of which this holder may take one more if nothing can be forgotten.
+        /// Only the reserve is left. If nothing can be forgotten, this holder may take one more key from it.
         case reserved
-        /// As many are kept as may be, or this holder has its share of what is left.
+        /// All room is used, or this holder has used its share of what is left.
         case none
-        /// The account has as many as it may.
+        /// The account has reached its own bound.
         case ofAccountUsed
     }
 
-    /// Whether `scope` may begin another request for the holder: `own` is the scope's usage, `held` the
-    /// holder's, and `used` that of all together.
+    /// Whether `scope` may begin another request for the holder. `own` is the scope's usage, `held` the
+    /// holder's, and `used` the total.
     package func room(
         for scope: IdempotencyScope, own: IdempotencyUsage, held: IdempotencyUsage, used: IdempotencyUsage
     ) -> Room {

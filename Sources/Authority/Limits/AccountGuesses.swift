@@ -3,22 +3,24 @@ import CountersignSeal
 import CountersignWire
 import Glibc
 
-/// How often logins failed at which accounts, so that an attacked account can be identified. Counts the
-/// accounts with the most failures, in memory of fixed size: a flood of names displaces none that has more.
+/// Counts the failed logins of each account, so that an attacked account can be identified. Memory has a
+/// fixed size and holds the accounts with the most failures: a flood of names cannot displace an account with
+/// more failures.
 ///
-/// The snapshot has keyed hashes and no names, so an erasure need not look into it. `now` is in whole Unix
+/// The snapshot contains keyed hashes and no names, so an erasure need not search it. `now` is in whole Unix
 /// seconds.
 package final class AccountGuesses: Sendable {
-    /// Accounts that are counted at a time.
+    /// The most accounts that are counted at a time.
     package static let most = 1_024
-    /// Seconds after the last failure for which a count is kept.
+    /// Seconds for which a count is kept after the last failure.
     package static let kept: Int64 = 86_400
-    /// Seconds between two reports of one account.
+    /// The fewest seconds between two reports of one account.
     package static let reportSeconds: Int64 = 3_600
-    /// Failures since the last report below which nothing is reported: people mistype.
+    /// The fewest failures since the last report that are reported. People mistype, so fewer are not
+    /// reported.
     package static let leastReported: Int64 = 10
 
-    /// What is known of one account.
+    /// The failed logins of one account.
     package struct Count: Sendable, Equatable {
         /// Logins that began and were not completed with the right password.
         package var failed: Int64
@@ -27,7 +29,7 @@ package final class AccountGuesses: Sendable {
         package var last: Int64
     }
 
-    /// The account that a report is about.
+    /// A report about one account.
     package struct Report: Sendable, Equatable {
         package let app: AppName
         package let account: AccountName
@@ -37,7 +39,7 @@ package final class AccountGuesses: Sendable {
 
     private struct Entry {
         var count: Count
-        /// Nil for an entry of a snapshot, until the account is named again.
+        /// Nil for an entry from a snapshot, until a login names the account again.
         var name: (app: AppName, account: AccountName)?
         var unreported: Int64 = 0
         var reported: Int64 = 0
@@ -58,7 +60,7 @@ package final class AccountGuesses: Sendable {
         state = Locked(State())
     }
 
-    /// From a snapshot; nil for other bytes.
+    /// Decodes a snapshot; nil for other bytes.
     package init?(snapshot: [UInt8]) {
         guard let document = try? JSONReader.read(snapshot), let text = document.root["key"]?.string,
             let key = Base64.decode(Array(text.utf8).span, as: .url), key.count == 16
@@ -112,7 +114,7 @@ package final class AccountGuesses: Sendable {
         }
     }
 
-    /// A login that began was completed, or could not be judged: it was no failure.
+    /// A login ended without a failure: it was completed, or could not be judged.
     package func didNotFail(_ account: AccountName, of app: AppName) {
         let place = place(of: account, in: app)
         state.with { state in
@@ -124,7 +126,7 @@ package final class AccountGuesses: Sendable {
         }
     }
 
-    /// The failures of an account; nil if none are known.
+    /// The failed logins of an account; nil if none are known.
     package func count(of account: AccountName, in app: AppName, at now: Int64) -> Count? {
         let place = place(of: account, in: app)
         return state.with { state in
@@ -152,7 +154,8 @@ package final class AccountGuesses: Sendable {
         }
     }
 
-    /// Accounts with at least ``leastReported`` failures in the last ``reportSeconds`` before `now`.
+    /// The number of accounts with at least ``leastReported`` failures, the last of them within
+    /// ``reportSeconds``.
     package func attacked(at now: Int64) -> Int {
         state.with { state in
             state.entries.values.count {
@@ -164,7 +167,7 @@ package final class AccountGuesses: Sendable {
 
     // MARK: Keeping
 
-    /// Rises with each change.
+    /// Increases with each change.
     package var changes: UInt64 { state.with { $0.changes } }
 
     package var snapshot: [UInt8] {
@@ -183,10 +186,10 @@ package final class AccountGuesses: Sendable {
 }
 
 extension AccountGuesses {
-    /// Writes the whole file or nothing.
+    /// Writes the file atomically.
     package func write(to path: String) throws(OperationalError) { try KeyFile.replace(path, by: snapshot) }
 
-    /// What a server has kept in that file; nil if there is none that can be read.
+    /// Reads the file that a server wrote; nil if it is missing or unreadable.
     package static func read(_ path: String) -> AccountGuesses? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else { return nil }

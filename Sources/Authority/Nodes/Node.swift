@@ -20,9 +20,9 @@ package struct Node: Sendable, Equatable {
     package var level: Int64
     /// Nil for a node of a version that says nothing of it.
     package var masterKey: NodeMasterKey?
-    /// What it must have in common with the others.
+    /// The settings that it must have in common with the other nodes.
     package var settings: SharedSettings
-    /// Why its start was refused; empty if it was not. A node that was refused serves nothing.
+    /// Why its start was refused; empty if it was not. A refused node serves no requests.
     package var refusal = ""
 
     package init(
@@ -39,7 +39,8 @@ package struct Node: Sendable, Equatable {
     /// Whether it may still serve sessions.
     package var isLive: Bool { refusal.isEmpty && silence < lease }
 
-    /// Whether it has entered and serves nothing yet. No change waits for it: it reads the store afterwards.
+    /// Whether it has entered but does not serve yet. No change waits for it, because it reads the store
+    /// afterwards.
     package var isStarting: Bool { applied == .max }
 }
 
@@ -90,11 +91,11 @@ package struct NodeView: Sendable, Equatable {
     }
 }
 
-/// Whether a node has entered.
+/// The result of an attempt to enter a node.
 package enum NodeEntry: Sendable, Equatable {
     /// The store's clock, in Unix milliseconds.
     case entered(clock: Int64)
-    /// The live nodes because of which it has not.
+    /// The live nodes that kept the node from entering.
     case refused([Node])
 }
 
@@ -105,9 +106,10 @@ package protocol NodeChannel: AnyObject {
     func wait(milliseconds: Int, alongside descriptor: Int32) throws(OperationalError) -> Bool
     /// Extends the node's lease, or enters the node; returns the store's clock, in Unix milliseconds.
     func renew(_ node: Node) throws(OperationalError) -> Int64
-    /// Enters the node, unless `differs` is true of a live node. No other node enters meanwhile.
+    /// Enters the node, unless `differs` returns true for a live node. No other node can enter at the same
+    /// time.
     func enter(_ node: Node, unless differs: (Node) -> Bool) throws(OperationalError) -> NodeEntry
-    /// Lists the node, whose start was refused, for some minutes.
+    /// Lists a node whose start was refused, for some minutes.
     func list(refused node: Node) throws(OperationalError)
     /// The other nodes.
     func others(of node: Node) throws(OperationalError) -> [Node]

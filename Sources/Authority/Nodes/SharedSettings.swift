@@ -1,8 +1,8 @@
 import CountersignWire
 import Glibc
 
-/// The settings that all gateways over one store must have in common, by name, with their values as text.
-/// The replay guard is one of them, and has a type of its own: ``NodeReplayGuard``.
+/// The settings that all gateways over one store must have in common, by name, with their values as text. The
+/// replay guard is one of them, but has its own type: ``NodeReplayGuard``.
 package struct SharedSettings: Sendable, Equatable {
     package var values: [String: String]
 
@@ -10,7 +10,7 @@ package struct SharedSettings: Sendable, Equatable {
         self.values = values.mapValues { $0.replacing("\n", with: " ") }
     }
 
-    /// A line `NAME=VALUE` for each, in the order of the names.
+    /// One line `NAME=VALUE` for each setting, sorted by name.
     package init(text: Substring) {
         values = [:]
         for line in text.split(separator: "\n") {
@@ -24,16 +24,16 @@ package struct SharedSettings: Sendable, Equatable {
     }
 }
 
-/// The replay guard that a node asks: its kind and, where the kind may be in several places, which one.
+/// The replay guard that a node uses: its kind and, if there can be several of that kind, which one.
 package struct NodeReplayGuard: Sendable, Equatable {
-    /// The name under which ``NodeDifference`` reports it: that of the setting.
+    /// The name of the setting, under which ``NodeDifference`` reports the guard.
     package static let setting = "replay"
 
     package var kind: String
     /// A file's machine and number, or the identifier of a server. Nil for a guard in the store itself, and
-    /// while a node uses no server.
+    /// while the node uses no server.
     package var place: String?
-    /// Whether the node does not reach the guard now.
+    /// Whether the node cannot reach the guard now.
     package var isAway = false
 
     package init(kind: String, place: String? = nil, isAway: Bool = false) {
@@ -42,7 +42,7 @@ package struct NodeReplayGuard: Sendable, Equatable {
 
     private static let away = " away"
 
-    /// As ``text``.
+    /// Parses ``text``.
     package init(text: String) {
         let isAway = text.hasSuffix(NodeReplayGuard.away)
         let words = text.dropLast(isAway ? NodeReplayGuard.away.count : 0)
@@ -52,10 +52,10 @@ package struct NodeReplayGuard: Sendable, Equatable {
 
     package var text: String { title + (isAway ? NodeReplayGuard.away : "") }
 
-    /// For messages: which guard it is.
+    /// The guard's kind and place, for messages.
     package var title: String { [kind, place].compactMap(\.self).joined(separator: " ") }
 
-    /// Whether a request that one of them has seen, the other may accept.
+    /// Whether one guard may accept a request that the other has seen.
     package func differs(from other: NodeReplayGuard) -> Bool {
         guard kind == other.kind else { return true }
         guard let place, let otherPlace = other.place else { return false }
@@ -63,11 +63,11 @@ package struct NodeReplayGuard: Sendable, Equatable {
     }
 }
 
-/// A value that two nodes should have in common and do not.
+/// A setting that two nodes must have in common, but whose values differ.
 package struct NodeDifference: Sendable, Equatable {
     package var setting: String
     package var value: String
-    /// The name of the other node, and what it has.
+    /// The name of the other node, and its value.
     package var node: String
     package var other: String
 
@@ -75,32 +75,33 @@ package struct NodeDifference: Sendable, Equatable {
         (self.setting, self.value, self.node, self.other) = (setting, value, node, other)
     }
 
-    /// For a message of the node that has `value`.
+    /// The text for a message of the node that has `value`.
     package var text: String { "--\(setting) is `\(value)` here and `\(other)` at node \(node)" }
 }
 
 extension Node {
-    /// What the other node has differently. A setting that only one of the two builds knows is no difference.
+    /// The settings whose values differ at the other node. Ignores a setting that only one of the two builds
+    /// knows.
     package func differences(from other: Node) -> [NodeDifference] {
         var found: [NodeDifference] = []
-        func add(_ setting: String, _ value: String, _ otherValue: String) {
+        func add(_ setting: String, value: String, otherValue: String) {
             found.append(.init(setting: setting, value: value, node: other.name, other: otherValue))
         }
         let (own, others) = (NodeReplayGuard(text: replayGuard), NodeReplayGuard(text: other.replayGuard))
-        if own.differs(from: others) { add(NodeReplayGuard.setting, own.title, others.title) }
+        if own.differs(from: others) { add(NodeReplayGuard.setting, value: own.title, otherValue: others.title) }
         for (name, value) in settings.values.sorted(by: { $0.key < $1.key }) {
             if let otherValue = other.settings.values[name], otherValue != value {
-                add(name, value, otherValue)
+                add(name, value: value, otherValue: otherValue)
             }
         }
         return found
     }
 }
 
-/// A setting of which live nodes have more than one value.
+/// A setting that has more than one value among the live nodes.
 package struct NodeDisagreement: Sendable, Equatable {
     package var setting: String
-    /// The names of the nodes by their value, in the order of the values.
+    /// The names of the nodes by value, sorted by value.
     package var values: [(value: String, nodes: [String])]
 
     package static func == (left: NodeDisagreement, right: NodeDisagreement) -> Bool {
@@ -115,7 +116,7 @@ package struct NodeDisagreement: Sendable, Equatable {
 }
 
 extension NodeRoster {
-    /// The settings that live nodes should have in common and do not.
+    /// The settings that must be the same at all live nodes, but are not.
     package var disagreements: [NodeDisagreement] {
         let live = nodes.filter(\.isLive)
         let found = live.flatMap { node in live.flatMap { node.differences(from: $0).map(\.setting) } }
@@ -131,7 +132,7 @@ extension NodeRoster {
     }
 }
 
-/// Tells live nodes from nodes that were killed, whose leases have not lapsed yet: only a live one renews its
+/// Distinguishes live nodes from killed nodes whose leases have not lapsed yet: only a live node renews its
 /// lease.
 package struct NodeRenewals {
     private var silences: [String: Int64] = [:]
@@ -148,11 +149,12 @@ package struct NodeRenewals {
     package static func pause() { usleep(50_000) }
 }
 
-/// The shared settings as the store has them.
+/// The shared settings, as stored.
 package struct SharedSettingsRecord: Sendable, Equatable {
     /// The values of the last start that no live node contradicted.
     package var current: SharedSettings
-    /// Values that a command has announced: nodes may start with them beside nodes that have the former ones.
+    /// Values that a command has announced. Nodes may start with them while other nodes still have the former
+    /// ones.
     package var next: SharedSettings
 
     package init(current: SharedSettings = .init(), next: SharedSettings = .init()) {
@@ -169,7 +171,7 @@ package struct SharedSettingsRecord: Sendable, Equatable {
 
     var bytes: [UInt8] { Array("\(current.text)\n\n\(next.text)".utf8) }
 
-    /// Whether a command has announced the difference.
+    /// Whether a command has announced this difference.
     package func permits(_ difference: NodeDifference) -> Bool {
         next.values[difference.setting].map { [difference.value, difference.other].contains($0) } ?? false
     }
@@ -180,8 +182,8 @@ extension Deployment {
         try store.value(of: .sharedSettings).map { SharedSettingsRecord(bytes: $0) } ?? .init()
     }
 
-    /// Records the values of a server that starts beside the nodes `others`, except those that one of these
-    /// does not have yet. Returns the values that the record had instead, by name.
+    /// Records the settings of a server that starts beside the nodes `others`, except values that one of
+    /// these does not have yet. Returns the recorded values that were replaced, by name.
     package func adopt(_ own: SharedSettings, beside others: [Node]) throws(OperationalError) -> [String:
         String]
     {
@@ -200,7 +202,7 @@ extension Deployment {
         }
     }
 
-    /// Lets nodes start with these values beside live nodes that have others.
+    /// Lets nodes start with these values while live nodes have others.
     package func announce(_ next: SharedSettings) throws(OperationalError) {
         var record = try sharedSettings()
         record.next.values.merge(next.values) { $1 }
@@ -214,10 +216,10 @@ extension Deployment {
 }
 
 extension NodeStore {
-    /// A live node that uses another replay guard, apart from the nodes in `own`; nil if there is none. A
-    /// node that starts waits until the other one has renewed its lease: one that was killed does not count.
-    /// For a node that serves, another one that does not reach its guard does not count either: it could keep
-    /// all others from theirs.
+    /// A live node outside `own` that uses another replay guard; nil if there is none. A starting node waits
+    /// until the other node has renewed its lease, because a killed node does not count. For a serving node,
+    /// another node that cannot reach its own guard does not count either: it could keep all others from
+    /// theirs.
     package func rival(
         of guarding: NodeReplayGuard, besides own: Set<String>, isStarting: Bool
     ) throws(OperationalError) -> Node? {

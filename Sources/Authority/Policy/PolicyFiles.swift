@@ -3,17 +3,17 @@ import CountersignGate
 import CountersignWire
 import Glibc
 
-/// Opens the files of the server that values of policies name. A policy can be changed by parties that may
-/// not read the server's files, so that a value must neither tell what is in a file nor hold its reader.
+/// Opens the files of the server that policy values name. Parties that may not read the server's files can
+/// change a policy. A value must therefore neither reveal the content of a file nor block its reader.
 package struct PolicyFiles: Sendable {
-    /// Whether a policy may be given a value that names a file.
+    /// Whether a policy value may name a file.
     package enum Naming: Sendable {
         case allowed
-        /// Over the API and the console: their callers would learn from the answer which files are there.
+        /// Over the API and the console: their callers would learn from the response which files exist.
         case refused
     }
 
-    /// Every file must be below it, also after links were followed.
+    /// Every file must be below this folder, also after links are followed.
     package let folder: String
     package let naming: Naming
 
@@ -21,9 +21,10 @@ package struct PolicyFiles: Sendable {
         (self.folder, self.naming) = (folder, naming)
     }
 
-    /// Opens a regular file below the folder. Waits for no other side of a pipe, and opens no device.
+    /// Opens a regular file below the folder. Never waits for the other end of a pipe, and never opens a
+    /// device.
     func open(_ path: String) throws(OperationalError) -> FileDescriptor {
-        // Does not open what is there, so that a look at it has no effect.
+        // O_PATH does not open the file itself, so the check has no effect on it.
         let number = Glibc.open(path, cs_open_path | O_CLOEXEC)
         guard number >= 0 else {
             throw OperationalError(.failed, message: "cannot be opened: \(String(cString: strerror(errno)))")
@@ -42,7 +43,7 @@ package struct PolicyFiles: Sendable {
         return FileDescriptor(owning: opened)
     }
 
-    /// Compares the path that the kernel has for the open file, in which no link is left.
+    /// Checks the kernel's path of the open file, which contains no links.
     private func requireBelow(_ place: FileDescriptor) throws(OperationalError) {
         let root = PolicyFiles.resolved(folder)
         let found = PolicyFiles.resolved("/proc/self/fd/\(place.number)")

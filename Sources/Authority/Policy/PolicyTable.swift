@@ -170,8 +170,8 @@ extension PolicyKey {
             meaning:
                 "a list of passwords that are refused where a new one comes in clear: SHA-1 in hexadecimal, "
                 + "one a line, in ascending order, with `:COUNT` or without; a list that is not sorted is "
-                + "refused. The file is below the folder of `--policy-files`; it is set on the server's "
-                + "machine, not over the API",
+                + "refused. The file must be below the folder of `--policy-files`. Set this key on the "
+                + "server's machine, not over the API",
             fallback: "none", expected: "the absolute path of a file that the server can read",
             visibility: .shown, apply: applyBreachedPasswords),
     ]

@@ -19,7 +19,7 @@ package struct AuthenticatedTable: Sendable, Equatable {
     package let account: Int?
     /// Columns that are written often and decide nothing.
     package let excluded: [String]
-    /// Whether an authentic row is refused while its group does not add up.
+    /// Whether an authentic row is refused while the digest of its group does not match.
     package let refusesGroups: Bool
     /// The values of the column `name` whose rows are covered; empty for all rows.
     package let names: [String]
@@ -88,8 +88,9 @@ package struct AuthenticatedTable: Sendable, Equatable {
     package static let erasedName = AuthenticatedTable(
         "erased_name", columns: "app tombstone", key: "app tombstone")
 
-    /// The outbox of webhooks. An authentic delivery is sent even if another row of its group was deleted or
-    /// put back: the deletion of one event must not hold back others, and receivers ignore a repeated one.
+    /// The outbox of webhooks. The sender sends an authentic delivery even if another row of its group was
+    /// deleted or put back: the deletion of one event must not hold back others, and receivers ignore a
+    /// repeated event.
     package static let webhookDelivery = AuthenticatedTable(
         "webhook_delivery", columns: "number endpoint event account created urgency body", key: "number",
         label: "event endpoint", account: "account", excluding: "due attempts given_up failure",
@@ -106,7 +107,7 @@ package struct AuthenticatedTable: Sendable, Equatable {
         erasedName, meta, webhookDelivery, accountCode, accountVerification,
     ]
 
-    /// Whose altered rows ``RowAuthenticationStore/deleteUnverified(groups:)`` deletes.
+    /// The tables whose altered rows ``RowAuthenticationStore/deleteUnverified(groups:)`` deletes.
     package static let deletedIfAltered = [
         uploadTicket, knownDevice, session, webhookDelivery, accountCode, accountVerification,
     ]

@@ -203,8 +203,8 @@ package protocol RowAuthenticationStore: Sendable {
     ) throws(OperationalError)
     /// Tags all rows as they are and begins the digests anew; returns the number of rows.
     func tagAllRows() throws(OperationalError) -> Int64
-    /// Deletes the rows of ``AuthenticatedTable/deletedIfAltered`` that do not verify, and those of `groups`
-    /// (by the table's number) where a table refuses them; returns how many they were.
+    /// Deletes the rows of ``AuthenticatedTable/deletedIfAltered`` that do not verify, and the rows of
+    /// `groups` (by the table's number) of tables that refuse groups. Returns how many rows it deleted.
     func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64
     /// Throws if a name or a user id might be free only because a row of an account, or the tombstone of an
     /// erased one, was removed or altered. Reads all of them, and keeps no other connection from writing.
@@ -227,13 +227,13 @@ extension Deployment {
     /// Verifies every row and digest.
     package func verifyRows() throws(OperationalError) -> RowVerification { try store.verifyRows() }
 
-    /// Accepts the rows as they are, after an operator has looked at them: they get new tags. Sessions, known
-    /// devices and upload tickets that do not verify are deleted instead: their users sign in again. So are
-    /// deliveries, codes and verifications: what another program has written is never signed, and opens no
-    /// account.
+    /// Accepts the rows as they are, after an operator has inspected them: they get new tags. Sessions, known
+    /// devices and upload tickets that do not verify are deleted instead, and their users sign in again.
+    /// Deliveries, codes and verifications that do not verify are deleted, too: the server never signs what
+    /// another program has written, and such a row opens no account.
     ///
-    /// `id` is ``RowVerification/id`` of what the operator has looked at; nothing else is accepted. No server
-    /// may run: it would take the rows as they are before the operator has set them right.
+    /// `id` is the ``RowVerification/id`` of the findings that the operator has inspected; no other findings
+    /// are accepted. No server may run: it would use the rows before the operator has corrected them.
     package func acceptRows(findings id: String) throws(OperationalError) -> RowAcceptance {
         try folder.withoutServer(
             refusal: "audit accept: a server runs on this data folder; stop it first"

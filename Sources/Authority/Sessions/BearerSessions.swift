@@ -224,8 +224,8 @@ package struct BearerRenewal: Sendable {
         /// The session had ended before, or this renewal ended it; only the holder of its login token
         /// learns this.
         case ended(StoredSession, SessionTermination)
-        /// The session was not renewed by this time, in whole Unix seconds. Its row stays as it is: by
-        /// another clock it may not be over.
+        /// The session was not renewed by this time, in whole Unix seconds. Its row stays unchanged, because
+        /// the session may not be over by another clock.
         case expired(Int64)
         case none
     }

@@ -60,7 +60,7 @@ package struct RefreshRequest: Sendable {
         let (age, overflow) = now.subtractingReportingOverflow(time)
         guard !overflow, age.magnitude <= RefreshRequest.window.magnitude else {
             let (sent, here) = (CivilTime.rfc3339Text(time), CivilTime.rfc3339Text(now))
-            throw Refusal(.stale, detail: "refresh: time \(sent), it is \(here)", decidedAt: now)
+            throw Refusal(.stale, detail: "refresh: time \(sent); the time here is \(here)", decidedAt: now)
         }
     }
 

@@ -167,10 +167,9 @@ extension SessionLifecycle {
     }
 }
 
-/// Maintenance: sessions are deleted when they have been over for their retention time. It ends none: that a
-/// session has been idle for too long, or is too old, is judged at each request, and by another clock or
-/// another policy it may not be. Each run handles a bounded batch, so that no request waits long for the
-/// writer.
+/// Maintenance: deletes sessions that have been over for their retention time. It ends no session. Each
+/// request judges whether its session was idle for too long or is too old, because by another clock or policy
+/// it may not be. Each run handles a bounded batch, so that no request waits long for the writer.
 extension SessionLifecycle {
     /// Seconds for which an ended session's key is kept, so that its holder learns why it ended. Source:
     /// docs/protocol.md, "Sessions".
@@ -195,7 +194,7 @@ extension SessionLifecycle {
         directory.forget(ended)
     }
 
-    /// Deletes sessions that were over at that time, although nothing ended them.
+    /// Deletes sessions that had expired by that time and were never ended.
     private func forgetUnused(of app: AppName, before time: TrustedTime) async throws(Refusal) {
         let policy = try policy(of: app)
         let idle = time.earlier(by: policy.sessionIdle)

@@ -60,9 +60,9 @@ package protocol SessionStore: Sendable {
 
     /// Deletes at most `limit` sessions that ended before that time and returns their ids.
     func forgetSessions(endedBefore time: TrustedTime, limit: Int) throws(OperationalError) -> [SessionID]
-    /// Deletes at most `limit` sessions of the app that nothing ended, and that were last used before `idle`
-    /// or begun before `age`, the longest unused and the oldest first; returns their ids. It works by app,
-    /// because each app has its own idle time and, unless `age` is nil, its own highest age.
+    /// Deletes at most `limit` sessions of the app that were never ended and were last used before `idle` or
+    /// begun before `age`. The longest unused and the oldest go first. Returns their ids. It works by app,
+    /// because each app has its own idle time and, unless `age` is nil, its own maximum age.
     func forgetSessions(
         of app: AppName, usedBefore idle: TrustedTime, createdBefore age: TrustedTime?, limit: Int
     ) throws(OperationalError) -> [SessionID]

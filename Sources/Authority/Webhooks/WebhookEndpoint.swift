@@ -45,7 +45,7 @@ package struct WebhookEndpoint: Sendable, Equatable {
         (app == nil || app == notice.app) && (wantsAll || types.contains(notice.type) || mayMiss(notice))
     }
 
-    /// Whether the notice may stand for events that the endpoint asks for.
+    /// Whether the notice may report events that the endpoint receives.
     private func mayMiss(_ notice: WebhookNotice) -> Bool {
         notice.type == .eventsWithheld && !types.isDisjoint(with: WebhookEventType.ofOwners)
     }
@@ -95,7 +95,7 @@ package struct WebhookSettings: Sendable, Equatable {
         endpoints.filter { $0.wants(notice) }
     }
 
-    /// From the store's bytes; nil for anything else.
+    /// Decodes the store's bytes; nil for anything else.
     package init?(document stored: [UInt8]) {
         guard let document = try? JSONReader.read(stored),
             let elements = document.root["endpoints"]?.elements

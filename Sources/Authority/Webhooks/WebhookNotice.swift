@@ -23,8 +23,7 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
     case retirementUndone = "release.retirement-undone"
     case stageReached = "release.stage-reached"
     case keyRotated = "key.rotated"
-    /// More events of an account happened than endpoints are told of one account; `count` says how many were
-    /// withheld.
+    /// An account caused more events than its share. `count` is the number of events that were withheld.
     case eventsWithheld = "account.events-withheld"
     /// Sent by `countersign webhook test` alone.
     case test = "webhook.test"
@@ -46,12 +45,12 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
         case .retirementUndone: "it will not"
         case .stageReached: "a release reached a stage of its retirement"
         case .keyRotated: "a key was replaced; `key` says which"
-        case .eventsWithheld: "an account had more events than are told of one account; `count` were withheld"
+        case .eventsWithheld: "an account caused more events than its share; `count` of them were withheld"
         case .test: "sent by `webhook test`"
         }
     }
 
-    /// The types that owners of an account cause, and that are therefore withheld beyond a number.
+    /// The types of events that an account's owner can cause. Beyond a bound, they are withheld.
     static let ofOwners: Set<WebhookEventType> = [
         .accountRegistered, .accountVerified, .passwordChanged, .resetRequested, .reuseFound, .sessionStarted,
         .deviceAdded, .sessionEnded,
@@ -79,9 +78,9 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
 
 /// Which events are delivered first, and which may be withheld.
 package enum WebhookUrgency: Int64, Sendable {
-    /// What administrators do, and what concerns the deployment. It is never withheld.
+    /// Actions of administrators, and events about the deployment. Never withheld.
     case administrative = 0
-    /// What an account's owner, or an attacker, does to its security.
+    /// Events about an account's security, caused by its owner or an attacker.
     case security = 1
     case routine = 2
 }

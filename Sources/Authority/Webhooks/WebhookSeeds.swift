@@ -2,8 +2,9 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// The seeds of the Ed25519 keys that sign deliveries. The next one is random and made with the current one,
-/// so that receivers know its public half before it signs anything, and so that no key leads to another.
+/// The seeds of the Ed25519 keys that sign deliveries. The next seed is made together with the current one,
+/// so that receivers know its public half before it signs anything. It is random, so that no key can be
+/// derived from another.
 package struct WebhookSeeds: Sendable {
     package var current: Secret
     /// Signs nothing yet.
@@ -26,7 +27,7 @@ extension Deployment {
             let next = open(parts.next, as: .webhookKey("next"))
         else {
             throw OperationalError(
-                .failed, message: "webhook keys: their sealed value does not open; the row was altered")
+                .failed, message: "webhook keys: their sealed value cannot be opened; the row was altered")
         }
         return (WebhookSeeds(current: current, next: next), stored)
     }
@@ -40,13 +41,13 @@ extension Deployment {
         guard try store.exchange(.webhookKeys, from: stored, to: sealed(rotated), recording: draft) == .yes
         else {
             throw OperationalError(
-                .failed, message: "webhook key: it was rotated meanwhile; nothing was done")
+                .failed, message: "webhook key: another process rotated it in the meantime; nothing was done")
         }
         generation.advance()
         return rotated
     }
 
-    /// Each part is sealed for its own place, so that neither can replace the other.
+    /// Each part is sealed for its own slot, so that neither can replace the other.
     private func sealed(_ seeds: WebhookSeeds) -> [UInt8] {
         seal(seeds.current, as: .webhookKey("current")) + seal(seeds.next, as: .webhookKey("next"))
     }

@@ -17,22 +17,22 @@ package protocol WebhookStore: Sendable {
     /// Gives it up after the last attempt; it stays in the list of dead letters.
     func buryDelivery(_ number: Int64, at now: Int64, because failure: String) throws(OperationalError)
 
-    /// Adds one that an administrator asks for. Throws if the endpoint's share of the outbox is full.
+    /// Adds a delivery that an administrator asks for. Throws if the endpoint's share of the outbox is full.
     func add(_ delivery: WebhookDelivery) throws(OperationalError)
-    /// Deletes all of an endpoint, and how many it lost.
+    /// Deletes all deliveries of an endpoint, and the count of its dropped ones.
     func dropDeliveries(of endpoint: String) throws(OperationalError)
     /// The latest ones that were given up; of one endpoint, or of all.
     func deadDeliveries(of endpoint: String?, limit: Int) throws(OperationalError) -> [WebhookDelivery]
-    /// Has those that were given up be tried again: that event, or all, as far as the endpoint's share of the
-    /// outbox has room; returns their number.
+    /// Makes deliveries that were given up due again: those of one event, or all, as far as the endpoint's
+    /// share of the outbox has room. Returns how many.
     func reviveDeliveries(of event: String?, at now: Int64) throws(OperationalError) -> Int
     /// Deletes those that were given up before that time.
     func forgetDeadDeliveries(before time: TrustedTime) throws(OperationalError)
     func deliveryCounts() throws(OperationalError) -> WebhookCounts
-    /// What endpoints lost because their share was full, in the order of their ids.
+    /// The deliveries that endpoints lost because their share was full, sorted by endpoint id.
     func droppedDeliveries() throws(OperationalError) -> [WebhookDrops]
-    /// Tells how many events of an account were withheld, once ``WebhookShares/window`` has passed, once for
-    /// all processes. `now` is in whole Unix seconds.
+    /// After ``WebhookShares/window``, adds an event that states how many events of an account were withheld.
+    /// Only one of all processes adds it. `now` is in whole Unix seconds.
     func announceWithheld(at now: TrustedTime) throws(OperationalError)
     /// Tells all that is to be told of the stages of retirements that were reached since the last call, once
     /// for all processes. `now` is in whole Unix seconds.
@@ -81,7 +81,7 @@ package struct WebhookCounts: Sendable, Equatable {
 package struct WebhookDrops: Sendable, Equatable {
     package var endpoint: String
     package var count: Int64
-    /// The last one, in whole Unix seconds.
+    /// When the last one was dropped, in whole Unix seconds.
     package var last: Int64
 
     package init(endpoint: String, count: Int64, last: Int64) {
@@ -89,31 +89,32 @@ package struct WebhookDrops: Sendable, Equatable {
     }
 }
 
-/// How much of the outbox an endpoint and an account may use. Rows that are there are counted: the outbox
-/// must not fill the disk while an endpoint is away for days, and no endpoint or account takes the room of
-/// another.
+/// Limits how much of the outbox an endpoint and an account may use. The bounds count the existing rows. The
+/// outbox must not fill the disk while an endpoint is down for days, and no endpoint or account may use up
+/// the room of another.
 package struct WebhookShares: Sendable, Equatable {
-    /// Deliveries of all endpoints that wait, and as many again that were given up.
+    /// The most waiting deliveries of all endpoints, and the most deliveries that were given up.
     static let deliveries: Int64 = 100_000
     /// Seconds for which an account's events are counted.
     package static let window: Int64 = 600
-    /// Events of an account in that time that are told: about its security, and as many others.
+    /// The most events of an account in that time that endpoints receive: this many about its security, and
+    /// this many others.
     package static let accountEvents: Int64 = 100
 
-    /// Deliveries to one endpoint that wait, and as many again that were given up.
+    /// The most waiting deliveries to one endpoint, and the most that were given up.
     package let endpoint: Int64
 
     package init(among endpoints: Int) {
         endpoint = WebhookShares.deliveries / Int64(max(endpoints, 1))
     }
 
-    /// Deliveries to one endpoint up to which those of that urgency are added: the last eighth is not for
-    /// routine.
+    /// The number of waiting deliveries to one endpoint below which a delivery of that urgency is added. The
+    /// last eighth is not available to routine events.
     package func endpoint(for urgency: WebhookUrgency) -> Int64 {
         urgency == .routine ? endpoint - endpoint / 8 : endpoint
     }
 
-    /// Deliveries to one endpoint that belong to one account.
+    /// The most waiting deliveries to one endpoint that belong to one account.
     package var account: Int64 { endpoint / 100 }
 }
 

@@ -20,8 +20,8 @@ package protocol StoreWriter: Sendable {
 private let mostExpiredRows = 500
 
 extension StoreWriter {
-    /// Deletes upload tickets that have expired before `time`, and codes of accounts
-    /// that count for nothing since then, in batches.
+    /// Deletes, in batches, upload tickets that expired before `time` and account codes that no longer count
+    /// since then.
     package func forgetExpiredRows(before time: TrustedTime) {
         writeLater { (store) throws(OperationalError) in
             let tickets = try store.forgetUploadTickets(expiredBefore: time, limit: mostExpiredRows)

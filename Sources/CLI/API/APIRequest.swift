@@ -147,7 +147,7 @@ extension APIProblem {
     static let late = APIProblem(
         503, code: "unavailable",
         detail: """
-            the command has not ended within \(mostCommandMilliseconds / 1_000) seconds, or others before it \
-            have not; whether it will be done is not known
+            the command, or an earlier one, has not ended within \(mostCommandMilliseconds / 1_000) seconds; \
+            it is not known whether the command will take effect
             """)
 }

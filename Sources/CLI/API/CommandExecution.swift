@@ -26,8 +26,8 @@ final class CommandHost: Sendable {
         self.opening = opening
     }
 
-    /// Opens the deployment as a command of its own process does, so that a change is acknowledged once every
-    /// node follows it. The server has checked every page of the store at its start.
+    /// Opens the deployment as a command's own process does, so that a change is acknowledged once every node
+    /// follows it. Skips the check of every page of the store, which the server made at its start.
     func open(environment: [String: String]) throws(OperationalError) -> Deployment {
         if opening == .shared, let deployment = opened.with({ $0.first }) { return deployment }
         let deployment = try configuration.openDeployment(

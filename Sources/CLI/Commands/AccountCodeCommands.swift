@@ -42,10 +42,10 @@ extension Command {
             .json,
         ],
         notes: """
-            Eight digits, printed once; only a keyed digest is kept. A code is good for one use and allows
-            \(StoredAccountCode.mostTries) tries. Up to \(CodePace.mostLive) codes of a purpose are good at a
-            time. After \(CodePace.mostLive) in a day there is one an hour. Countersign sends nothing: deliver
-            the code to the account's address, and have `account redeem` compare what the owner enters.
+            Eight digits, printed once; only a keyed digest is kept. A code is valid for one use and allows
+            \(StoredAccountCode.mostTries) tries. Up to \(CodePace.mostLive) codes of a purpose are valid at a
+            time. After \(CodePace.mostLive) in a day, one an hour can be made. Countersign does not send
+            codes: deliver the code to the account's address, and compare the owner's entry with `account redeem`.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
@@ -61,7 +61,7 @@ extension Command {
         ]
         try run.print(json) { made.code.text }
         if !run.arguments.has("json") {
-            run.console.note("\(made.id), good for one use until \(TimeText.text(made.until))")
+            run.console.note("\(made.id), valid for one use until \(TimeText.text(made.until))")
         }
         return .success
     }
@@ -71,15 +71,15 @@ extension Command {
         positionals: [Positional(name: "APP"), Positional(name: "NAME")],
         options: [
             .flag("code-stdin", meaning: "read the code from standard input"), purpose,
-            .value("id", placeholder: "ID", meaning: "the id that `account code` has printed with the code"),
+            .value("id", placeholder: "ID", meaning: "the id that `account code` printed with the code"),
             .data, .json,
         ],
         notes: """
-            The right code uses up all codes of the purpose. One of the purpose verify verifies the account.
-            With --id a wrong code costs a try of that code alone; without it, a try of each code of the
-            purpose. Status 1 if the code is not accepted: `wrong`, with how many tries are left, or `none`:
-            there is no valid code, because none was made, or it was used or tried too often, or it has
-            expired.
+            The right code uses up all codes of the purpose. A right code of the purpose verify also verifies
+            the account. With --id, a wrong code costs a try of that code only; without it, a try of each
+            code of the purpose. Status 1 if the code is not accepted: `wrong`, with the number of tries
+            left, or `none`: there is no valid code, because none was made, or it was used or tried too
+            often, or it has expired.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()

@@ -309,9 +309,9 @@ extension Command {
             The code is printed once; only its hash is kept. Deliver it over a trusted channel: it suffices
             to set the password. The owner uses it with `countersign signup --reset-code-stdin`, or with
             your app. Until then the present password and the sessions remain valid; setting the new
-            password ends the sessions. Earlier codes stay good until then, up to \(CodePace.mostLive) at a
-            time, and after \(CodePace.mostLive) codes in a day there is one an hour. --replace withdraws the
-            others, as when a code has fallen into the wrong hands, and makes one at any time.
+            password ends the sessions. Earlier codes stay valid until then, up to \(CodePace.mostLive) at a
+            time. After \(CodePace.mostLive) codes in a day, one an hour can be made. --replace withdraws the
+            other codes, such as when a code was stolen, and makes one at any time.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
@@ -328,7 +328,7 @@ extension Command {
             "until": .integer(until),
         ]
         try run.print(json) { "\(code.text)" }
-        if !run.arguments.has("json") { run.console.note("good for one use until \(TimeText.text(until))") }
+        if !run.arguments.has("json") { run.console.note("valid for one use until \(TimeText.text(until))") }
         return .success
     }
 }

@@ -40,7 +40,7 @@ extension Command {
         let lacking = try deployment.releasesWithoutNextAnswerKey(at: run.now)
         let isForced = run.arguments.has("force")
         let cutOff = try CutOff(lacking, in: deployment, at: run.now)
-        // Without --force it is refused if it would cut any off.
+        // Without --force, the rotation is refused if it would cut off any release.
         if lacking.isEmpty || isForced || run.arguments.has("dry-run") {
             guard try run.isToCutOff(cutOff, by: "answer-key rotate") else { return .success }
         }

@@ -53,9 +53,9 @@ extension Command {
     static let appList = Command(
         words: ["app", "list"], summary: "list the apps", options: [.data, .json],
         notes: """
-            STATE is what an operator should know: maintenance, observing, requests that failed at the
-            backend if they are one in twenty, and requests of versions that are not registered; the last
-            two are of today and yesterday (UTC).
+            STATE shows what needs an operator's attention: maintenance, observing, requests that failed at
+            the backend if they are at least one in twenty, and requests of versions that are not registered.
+            The last two are counted today and yesterday (UTC).
             """
     ) { (run) throws(OperationalError) in
         let store = try run.deployment().store

@@ -9,10 +9,10 @@ struct CutOff {
 
     let releases: Int
     let sessions: Int
-    /// Of the last ``days`` days.
+    /// Requests in the last ``days`` days.
     let requests: Int64
 
-    /// `releases` at this moment.
+    /// Counts the callers of `releases` now.
     init(_ releases: [Release], in deployment: Deployment, at now: Int64) throws(OperationalError) {
         self.releases = releases.count
         let ids = Set(releases.map(\.id))
@@ -47,20 +47,21 @@ extension Option {
     /// The options of commands that cut callers off.
     static let cutOff: [Option] = [
         .flag("yes", meaning: "do not ask at a terminal"),
-        .flag("dry-run", meaning: "print the number of those that would be cut off, and change nothing"),
+        .flag("dry-run", meaning: "print the number of callers that would be cut off, and change nothing"),
     ]
 }
 
 extension Invocation {
-    /// Whether to do what cuts these callers off. At a terminal a person is asked; without one the command
-    /// goes on, and the number is on standard error. False for `--dry-run`, after it was printed.
+    /// Whether to run a command that cuts these callers off. At a terminal, asks for confirmation. Without a
+    /// terminal, prints the number to standard error and returns true. For `--dry-run`, prints the number and
+    /// returns false.
     func isToCutOff(_ cutOff: CutOff, by command: String) throws(OperationalError) -> Bool {
         if arguments.has("dry-run") {
             try print(["cut_off": cutOff.json]) { "\(command) would cut off \(cutOff.text)" }
             return false
         }
         let sentence = "\(command) cuts off \(cutOff.text)"
-        guard !arguments.has("yes"), let typed = try console.ask("\(sentence). Type yes to go on: ") else {
+        guard !arguments.has("yes"), let typed = try console.ask("\(sentence). Type yes to continue: ") else {
             console.note("note: \(sentence)")
             return true
         }

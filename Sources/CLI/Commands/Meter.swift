@@ -75,7 +75,7 @@ struct MeterReport {
         var open: Int64 = 0
         /// By the code of the refusal that was only observed.
         var observed: [String: Int64] = [:]
-        /// Of both, those that failed.
+        /// Requests of both kinds that failed.
         var failed: Int64 = 0
 
         var isEmpty: Bool { open == 0 && observed.isEmpty && failed == 0 }

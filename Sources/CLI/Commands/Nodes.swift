@@ -9,11 +9,12 @@ extension Command {
         notes: """
             A node is `live` while its lease lasts, `behind` if it does not follow the last change yet,
             `starting` before it serves, and `lapsed` once the database has not seen it for longer than its
-            lease: then it refuses requests of sessions, and changes do not wait for it. `refused` is a start
-            that ended because a live node had another value of a setting that all nodes must have in common.
-            A node that was stopped in order is not listed; one that was killed or refused is, for ten
-            minutes. Below the list are the settings of which live nodes have more than one value, and up to
-            when signatures are refused because the shared replay guard may have lost requests.
+            lease. A lapsed node refuses requests of sessions, and changes do not wait for it. `refused` is a
+            start that failed because a live node had another value of a setting that all nodes must have in
+            common. The list omits nodes that were shut down, and keeps killed and refused ones for ten
+            minutes. Below the list are the settings that have more than one value among the live nodes, and
+            the time until which signatures are refused because the shared replay guard may have lost
+            requests.
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
@@ -48,19 +49,20 @@ extension Command {
 
     static let nodesChange = Command(
         words: ["nodes", "change"],
-        summary: "let nodes start with another value of a setting that all nodes have in common",
+        summary: "let nodes start with a new value of a setting that all nodes must have in common",
         options: [
             .list(
                 "set", placeholder: "NAME=VALUE",
-                meaning: "a setting of `serve` that is the same for the deployment"),
+                meaning: "a setting of `serve` that all nodes must have in common"),
             .data, .json,
         ],
         notes: """
-            Run it first, and then restart the nodes with the new value, one after the other. Until the last
-            one has it, `countersign nodes` shows which node has which value. A start with a value that is
-            neither announced nor that of the live nodes is refused. --replay cannot be changed so, because
-            each of two replay guards would admit a request once: stop all nodes, and start them with the
-            new value. Without live nodes, a start changes a setting by itself.
+            Run this command first, and then restart the nodes with the new value, one after the other. Until
+            the last node has it, `countersign nodes` shows which node has which value. A node cannot start
+            with a value that is neither announced nor that of the live nodes. This command cannot change
+            --replay, because each of two replay guards would admit the same request: stop all nodes, and
+            start them with the new value. If no node is live, a node can start with any value. The command
+            can change:
 
             """
                 + Setting.all.filter { $0.scope == .deployment }.map { "  --\($0.name)" }
@@ -86,7 +88,7 @@ extension Command {
         ]) {
             let names = waiting.map(\.name).joined(separator: ", ")
             return waiting.isEmpty
-                ? "no live node has another value; the next start may have it"
+                ? "no live node has another value; nodes can start with the new one"
                 : "restart these nodes with the new value, one after the other: \(names)"
         }
         return .success
@@ -102,7 +104,7 @@ extension Setting {
         let name = String(assignment[..<sign])
         guard let setting = all.first(where: { $0.name == name }), setting.scope != .node else {
             throw OperationalError(
-                .usage, message: "--set `\(name)`: expected a setting that all nodes have in common")
+                .usage, message: "--set `\(name)`: expected a setting that all nodes must have in common")
         }
         guard setting.scope == .deployment else {
             throw OperationalError(

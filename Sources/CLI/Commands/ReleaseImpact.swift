@@ -77,7 +77,7 @@ struct ReleaseImpactReport {
             }
         }
         days = byDay.values.sorted { $0.number < $1.number }
-        // Those that were not renewed in time are refused already.
+        // Sessions that were not renewed in time are refused already.
         let idle = try deployment.app(release.app).policy().sessionIdle
         for group in try store.liveSessions(of: release.app, usedSince: now - idle)
         where group.platform == release.platform {

@@ -17,7 +17,7 @@ extension Command {
                 "percent", placeholder: "N[@TIME],…",
                 meaning: "reach so many of a hundred devices, from that time on (default: all, at once)"
             ),
-            .flag("undo", meaning: "let it in again, at once and for everybody"),
+            .flag("undo", meaning: "admit the version again, at once and for all callers"),
         ] + Option.cutOff + [.data, .json],
         notes: """
             Responses to warned callers, also the backend's, have Countersign-Update with the date and the
@@ -120,7 +120,7 @@ extension Command {
 }
 
 extension AppRelease.Retirement {
-    /// Whether some callers are refused at `now`: all, or those that change something.
+    /// Whether the retirement refuses callers at `now`: all, or those that change something.
     fileprivate func refusesCallers(at now: Int64) -> Bool {
         percent(at: now) > 0 && [.retired, .readOnly].contains(stage(at: now))
     }

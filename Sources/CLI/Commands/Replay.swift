@@ -23,19 +23,19 @@ extension Command {
 
     static let replayConfirmClock = Command(
         words: ["replay", "confirm-clock"],
-        summary: "say that the clock is right, after it was set or far ahead",
+        summary: "confirm that the clock is right, after it was set or far ahead",
         options: [
-            .flag("yes", meaning: "the system's clock has been compared with another one, and is right"),
+            .flag("yes", meaning: "you have compared the system's clock with another one, and it is right"),
             .data, .json,
         ],
         notes: """
-            For a server that does not trust its clock, because it was set (`/ready` has the cause
-            `clock-set`), and for one that answers `unavailable` to everything because it ran while the clock
-            was far ahead. The floor falls to about a window after now. What was admitted by the wrong clock
-            stays refused: when real time comes to that interval, signatures that are made in it are refused
-            for as long as it lasts (`countersign replay status` shows it). A running server takes it up at
-            once. If the clock is wrong now, sessions may end and signatures that were used may be accepted
-            again: compare it with another clock first.
+            Use it for a server that does not trust its clock because the clock was set (`/ready` has the
+            cause `clock-set`), or that answers every request `unavailable` because it ran while the clock
+            was far ahead. The floor falls to about one window after now. Requests that the server admitted
+            by the wrong clock cannot be replayed: when real time reaches that interval, the server refuses
+            signatures made in it (`countersign replay status` shows the interval). A running server follows
+            at once. Compare the clock with another one first: if it is wrong, sessions may end, and used
+            signatures may be accepted again.
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
@@ -64,8 +64,8 @@ extension Invocation {
             message: "the clock says \(TimeText.text(now)); if that is right, add --yes.\(consequence)")
     }
 
-    /// With a shared replay guard, which watches its server's clock itself: the gateways trust their clocks
-    /// again, and nothing else changes.
+    /// Confirms the clock of a deployment with a shared replay guard, which watches its server's clock
+    /// itself. The gateways trust their clocks again; nothing else changes.
     fileprivate func confirmClockAlone(of deployment: Deployment) throws(OperationalError) -> ExitStatus {
         guard arguments.has("yes") else { throw unconfirmed() }
         let confirmation = try deployment.confirmReplayClock(

@@ -10,7 +10,7 @@ extension Command {
         positionals: [Positional(name: "APP"), Positional(name: "NAME", presence: .optional)],
         options: [
             .flag(
-                "ended", meaning: "those that have ended or expired, too, for as long as they are kept"),
+                "ended", meaning: "list ended and expired sessions, too, for as long as they are kept"),
             .value(
                 "limit", placeholder: "N", meaning: "at most so many of an app, 1 to 100000 (default: 1000)"),
             .data, .json,

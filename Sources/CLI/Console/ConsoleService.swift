@@ -296,7 +296,7 @@ final class ConsoleService: AdminConsole {
             ])
     }
 
-    /// A response, and what was done for it.
+    /// A response, and the effect of the call.
     private struct Served: Sendable {
         let response: ServerResponse
         let effect: ConsoleEffect

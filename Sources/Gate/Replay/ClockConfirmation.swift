@@ -190,7 +190,8 @@ extension ReplayFile {
         return max(overflow ? .max : sum, table.highestFloor, table.header.horizon)
     }
 
-    /// Refuses what another guard may have admitted until `now`, while it was used in this one's place.
+    /// Refuses the requests that another guard may have admitted until `now`, while it was used in place of
+    /// this one.
     package func raiseFloor(at now: Int64) throws(OperationalError) {
         let floor = floorForSuccessor(now: now).later(by: ReplayClock.tolerance)
         locks.withAllLocks(repair: table.removeMoved) {

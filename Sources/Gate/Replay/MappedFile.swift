@@ -120,8 +120,8 @@ package final class FileDescriptor: Sendable {
         }
     }
 
-    /// Locks `path` for this process. The error for a second process names what is in use, and the process
-    /// that uses it.
+    /// Locks `path` for this process. The error for a second process names the locked resource and the
+    /// process that uses it.
     static func locked(_ path: String, guarding name: String) throws(OperationalError) -> FileDescriptor {
         let file = try FileDescriptor(open: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
         guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else {
@@ -130,8 +130,8 @@ package final class FileDescriptor: Sendable {
                 throw OperationalError(
                     .failed,
                     message:
-                        "\(name) is in use by \(holder): one server runs on a data folder; stop it first, "
-                        + "or replace it by `countersign restart`")
+                        "\(name) is in use by \(holder): only one server can run on a data folder; stop it first, "
+                        + "or replace it with `countersign restart`")
             }
             throw OperationalError.system(path, code: errno)
         }

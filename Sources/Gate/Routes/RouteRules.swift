@@ -90,8 +90,8 @@ package struct RouteRules: Sendable, Equatable {
         return decision
     }
 
-    /// The rules whose limits a request has to keep: those of each reading of its path, so that no way to
-    /// write a limited route's path evades its limits.
+    /// The rules whose limits apply to a request: those of each reading of its path, so that no variant of a
+    /// limited route's path evades the limits.
     package func limiting(method: Span<UInt8>, path: Span<UInt8>) throws(Refusal) -> [RouteRule] {
         guard differ else { return rules[0].limits.isEmpty ? [] : [rules[0]] }
         var found: Set<Int> = []
@@ -105,8 +105,8 @@ package struct RouteRules: Sendable, Equatable {
         return found.sorted().map { rules[$0] }.filter { !$0.limits.isEmpty }
     }
 
-    /// The other readings of a path; refuses a path that is ambiguous in any other way than by programs,
-    /// case, escapes and extensions.
+    /// The other readings of a path. Refuses a path that is ambiguous for a reason other than programs, case,
+    /// escapes and extensions.
     private func others(of path: Span<UInt8>) throws(Refusal) -> [[UInt8]] {
         if let ambiguity = LoosePath.ambiguity(of: path) {
             throw Refusal(
@@ -130,8 +130,8 @@ package struct RouteRules: Sendable, Equatable {
         return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose))
     }
 
-    /// Which rule applies to the path as it is, and which one as a lenient backend reads it. For a path that
-    /// is unambiguous apart from case, escapes and extensions.
+    /// The rule that applies to the path as it is, and the one that applies as a lenient backend reads it.
+    /// The path must be unambiguous apart from case, escapes and extensions.
     private func matches(
         for method: Span<UInt8>, at path: Span<UInt8>
     ) throws(Refusal) -> (exact: Int, loose: Int) {

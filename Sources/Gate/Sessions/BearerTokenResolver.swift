@@ -51,7 +51,7 @@ struct BearerTokenResolver: Sendable {
             release.policy.legacyRenewal == .refused
         else { return }
         throw Refusal(
-            .sessionEnded, detail: "session \(session.id): the token ran out, and this release renews none",
+            .sessionEnded, detail: "session \(session.id): the token expired, and this release does not renew tokens",
             decidedAt: session.expires)
     }
 

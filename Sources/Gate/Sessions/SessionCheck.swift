@@ -77,8 +77,8 @@ package struct SessionCheck: Sendable {
 }
 
 extension AppRelease {
-    /// The code of a refusal for what the route's level asks for, if the route or the app only observes;
-    /// throws any other refusal. The caller's proof holds, so the request keeps its identity.
+    /// Returns the refusal's code if only the route's level causes it and the route or the app observes;
+    /// otherwise throws the refusal. The caller's proof is valid, so the request keeps its identity.
     func observing(
         _ refusal: Refusal, on route: RouteRules.Decision?, at now: Int64
     ) throws(Refusal) -> Refusal.Code {
@@ -105,7 +105,7 @@ extension AppRelease {
 }
 
 extension Refusal.Code {
-    /// Whether a route's level is the reason: the session or the device's signature is missing, or the
+    /// Whether the route's level causes the refusal: the session or the device's signature is missing, or the
     /// session has no device key.
     package var isOfLevel: Bool {
         switch self {
@@ -124,7 +124,7 @@ extension Refusal {
         endedSession = EndedSession(reason: end.reason.rawValue, at: end.at, by: end.by)
     }
 
-    /// The same for a session that was not renewed in time: that its end has come is a verdict by the clock.
+    /// The refusal for a session that was not renewed in time. Whether its end has come depends on the clock.
     package init(ofExpired session: SessionID, at end: Int64) {
         self.init(SessionTermination(.expired, at: end), of: session)
         decidingTime = end

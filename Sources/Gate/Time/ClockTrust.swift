@@ -1,30 +1,30 @@
 import CountersignWire
 
-/// Judges whether the wall clock can be trusted, by comparing it with others: the machine's clock since its
-/// start, which is never set, and, where several nodes share a database, the database's clock. Holds no clock
-/// itself: each reading is an argument. Source: docs/decisions/0100-trusted-time.md.
+/// Judges whether the wall clock can be trusted, by comparing it with other clocks: the uptime clock
+/// (`CLOCK_BOOTTIME`), which is never set, and, where several nodes share a database, the database's clock.
+/// Holds no clock itself: each reading is an argument. Source: docs/decisions/0100-trusted-time.md.
 ///
-/// All times are milliseconds; those of the wall clock count from the Unix epoch, and those of `uptime` from
-/// the machine's start, including the time for which it was suspended (`CLOCK_BOOTTIME`).
+/// All times are in milliseconds. Wall-clock times count from the Unix epoch. `uptime` counts from the
+/// machine's start and includes the time for which the machine was suspended.
 package struct ClockTrust: Sendable, Equatable {
     /// How far two clocks may differ.
     package static let tolerance: Int64 = 5_000
-    /// How long the clocks must agree before a clock that was wrong is trusted again, and before something is
-    /// deleted by it after a start.
+    /// How long the clocks must agree before a wrong clock is trusted again, and before the clock may cause
+    /// deletions after a start.
     package static let patience: Int64 = 600_000
-    /// How far a clock that was taken at its word after a restart of the machine may be set in its first ten
-    /// minutes, all steps together: it is synchronized then.
+    /// How far, in all steps together, the clock may be set in the first ten minutes after it was trusted
+    /// without a comparison, as after a restart of the machine. The machine synchronizes it then.
     private static let mostFirstSteps: Int64 = 130_000
-    /// The mark follows the wall clock by at most one millisecond for so many that pass.
+    /// The mark moves toward the wall clock by at most one millisecond in this many milliseconds.
     private static let leastRatio: Int64 = 1_000
-    /// How long the mark stays before it follows the wall clock.
+    /// How long the mark stays unchanged before it moves toward the wall clock.
     private static let markAge: Int64 = 10_000
 
     /// The clocks, read at one moment.
     package struct Reading: Sendable, Equatable {
         package var wall: Int64
         package var uptime: Int64
-        /// The database's clock; nil if there is none, or if it was not heard yet.
+        /// The database's clock; nil if there is none, or if it was not read yet.
         package var store: Int64?
 
         package init(wall: Int64, uptime: Int64, store: Int64? = nil) {
@@ -32,7 +32,7 @@ package struct ClockTrust: Sendable, Equatable {
         }
     }
 
-    /// A time that was right at a moment of the machine's clock.
+    /// A wall-clock time that was right at a given uptime.
     package struct Mark: Sendable, Equatable {
         package var wall: Int64
         package var uptime: Int64
@@ -44,31 +44,32 @@ package struct ClockTrust: Sendable, Equatable {
 
     /// Why the clock is not trusted.
     package enum Doubt: Sendable, Equatable {
-        /// The wall clock differs by so many milliseconds from the time that should have come by now.
+        /// The wall clock differs by this many milliseconds from the expected time.
         case jumped(Int64)
-        /// The wall clock is so many milliseconds ahead of the database's.
+        /// The wall clock is this many milliseconds ahead of the database's.
         case differsFromStore(Int64)
-        /// At the start, the clock was behind something that the deployment has recorded.
+        /// At the start, the wall clock was this many milliseconds behind a time that the deployment has
+        /// recorded.
         case behindRecord(Int64)
-        /// At the start, the clock was past the end of the server's certificate.
+        /// At the start, the wall clock was this many milliseconds past the end of the server's certificate.
         case pastCertificate(Int64)
-        /// The database's clock was not heard yet.
+        /// The database's clock was not read yet.
         case storeNotHeard
-        /// The clock was not trusted when the machine was restarted, and nothing measures the time since.
+        /// The clock was not trusted when the machine restarted, and no clock has measured the time since.
         case doubtedBefore
     }
 
-    /// What is known when a server starts.
+    /// The facts that are available when a server starts.
     package struct Beginning: Sendable, Equatable {
-        /// What the last server of this data folder left; nil if there was none.
+        /// The state that the last server of this data folder saved; nil if there was none.
         package var last: ClockTrust?
-        /// Whether the machine has been up since then, so that its clock measures the time in between.
+        /// Whether the machine has not restarted since then, so that its uptime measures the time in between.
         package var isSameBoot = false
-        /// The time of the newest record of the audit log; 0 for none.
+        /// The time of the newest record in the audit log; 0 if there is none.
         package var newestRecord: Int64 = 0
         /// The end of the server's certificate; nil without one.
         package var certificateEnd: Int64?
-        /// Whether the clock must agree with a database's.
+        /// Whether the clock must agree with a database's clock.
         package var needsStore = false
 
         package init() {}
@@ -76,16 +77,16 @@ package struct ClockTrust: Sendable, Equatable {
 
     /// Nil until the clock was plausible once.
     package private(set) var mark: Mark?
-    /// Since when the clocks have agreed without a break; nil while they differ.
+    /// The uptime since which the clocks have agreed without a break; nil while they differ.
     package private(set) var agreesSince: Int64?
     package private(set) var isTrusted: Bool
-    /// The latest time at which the clock was trusted.
+    /// The latest wall-clock time at which the clock was trusted.
     package private(set) var lastTrusted: Int64
     /// Nil while the clocks agree.
     package private(set) var doubt: Doubt?
-    /// The doubt for which the clock is not trusted, or was not trusted before.
+    /// The last reason for which the clock was not trusted. It stays after the clocks agree again.
     package private(set) var lastDoubt: Doubt?
-    /// Until when the mark may be set anew by a step; nil if it may not.
+    /// The uptime until which a step may reset the mark; nil if no step may.
     private var settlesUntil: Int64?
     private var stepsLeft = ClockTrust.mostFirstSteps
     private var needsConfirmation = false
@@ -93,26 +94,27 @@ package struct ClockTrust: Sendable, Equatable {
     private var certificateEnd: Int64?
     private var needsStore = false
 
-    /// As it was kept.
+    /// Restores a saved state.
     package init(mark: Mark?, agreesSince: Int64?, isTrusted: Bool, lastTrusted: Int64) {
         (self.mark, self.agreesSince, self.isTrusted, self.lastTrusted) = (
             mark, agreesSince, isTrusted, lastTrusted
         )
     }
 
-    /// When a server starts. After a long stop, the clock is trusted at once if nothing speaks against it.
+    /// Judges the clock when a server starts. After a long stop, the clock is trusted at once if nothing
+    /// contradicts it.
     package init(_ beginning: Beginning, reading: Reading) {
         let last = beginning.last
         if let last, beginning.isSameBoot, last.mark != nil {
             self = last
             if let since = agreesSince, since > reading.uptime { agreesSince = nil }
-            // What was taken at its word a moment ago may still be synchronized.
+            // A clock that was trusted without a comparison a moment ago may still be synchronized.
             settlesUntil = isTrusted ? agreesSince.map { $0 + ClockTrust.patience } : nil
         } else {
             let floor = max(last?.lastTrusted ?? 0, beginning.newestRecord)
             self.init(mark: nil, agreesSince: nil, isTrusted: last?.isTrusted ?? true, lastTrusted: floor)
             settlesUntil = reading.uptime + ClockTrust.patience
-            // The database's clock tells, if there is one; else a doubt outlasts the machine's restart.
+            // With a database, its clock decides. Without one, distrust survives the machine's restart.
             needsConfirmation = !beginning.needsStore && last.map { !$0.isTrusted && $0.isInDoubt } ?? false
         }
         newestRecord = max(lastTrusted, beginning.newestRecord)
@@ -120,16 +122,16 @@ package struct ClockTrust: Sendable, Equatable {
         observe(reading)
     }
 
-    /// Whether something may be deleted by this clock.
+    /// Whether this clock may cause deletions.
     package func maySweep(at uptime: Int64) -> Bool {
         guard isTrusted, let agreesSince else { return false }
         return uptime - agreesSince >= ClockTrust.patience
     }
 
-    /// The time that should have come by now, however the wall clock was set; nil if that is not known.
+    /// The expected wall-clock time, however the clock was set; nil if it is not known.
     package func expected(at uptime: Int64) -> Int64? { mark?.time(at: uptime) }
 
-    /// Whether the clocks differed when they were compared last.
+    /// Whether the clocks differed at the last comparison.
     private var isInDoubt: Bool { agreesSince == nil }
 
     /// Compares the clocks. Call it every few seconds, and before the clock decides anything.
@@ -147,8 +149,8 @@ package struct ClockTrust: Sendable, Equatable {
         if isTrusted { lastTrusted = max(lastTrusted, min(reading.wall, reading.store ?? reading.wall)) }
     }
 
-    /// A person has compared the clock with another one. It must still agree with the database's: false, and
-    /// nothing changes, if it does not.
+    /// Trusts the clock because a person has compared it with another one. Returns false and changes nothing
+    /// if the clock does not agree with the database's.
     package mutating func confirm(_ reading: Reading) -> Bool {
         guard storeDoubt(of: reading) == nil else { return false }
         mark = Mark(wall: reading.wall, uptime: reading.uptime)
@@ -158,7 +160,8 @@ package struct ClockTrust: Sendable, Equatable {
         return true
     }
 
-    /// A machine that was just restarted sets its clock by small steps. Sweeps wait ten minutes after each.
+    /// Accepts the small steps by which a machine that has just restarted sets its clock. Deletions wait ten
+    /// minutes after each step.
     private mutating func settle(_ reading: Reading) {
         guard let mark, let end = settlesUntil else { return }
         guard reading.uptime < end else {

@@ -2,15 +2,15 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// A time in whole Unix seconds that certainly has come. Whatever cannot be undone and happens because a time
-/// has come requires one, and only a ``TrustedClock`` makes one: what one process's wall clock says is not
-/// enough.
+/// A time in whole Unix seconds that has certainly come. Every irreversible change that happens because a
+/// time has come requires one. Only a ``TrustedClock`` makes one, because the wall clock of one process is
+/// not reliable enough.
 package struct TrustedTime: Sendable, Comparable {
     package let seconds: Int64
 
     fileprivate init(seconds: Int64) { self.seconds = seconds }
 
-    /// The time that many seconds before this one, which has come as well.
+    /// The time `seconds` before this one, which has certainly come, too.
     package func earlier(by seconds: Int64) -> TrustedTime {
         let (time, overflow) = self.seconds.subtractingReportingOverflow(max(seconds, 0))
         return TrustedTime(seconds: overflow ? .min : time)
@@ -19,14 +19,14 @@ package struct TrustedTime: Sendable, Comparable {
     package static func < (left: TrustedTime, right: TrustedTime) -> Bool { left.seconds < right.seconds }
 }
 
-/// The clock of a server: the machine's wall clock, and whether it can be trusted.
+/// A server's clock: the machine's wall clock, and whether it can be trusted.
 ///
-/// Requests are judged by the wall clock, as their clients' signatures are. What would end a session, a
-/// version of an app or a record by a clock that is not trusted is refused as `unavailable` instead
-/// (``confirmed(_:)``), and is not deleted (``sweepTime``).
+/// Requests are judged by the wall clock, because clients sign by theirs. While the clock is not trusted, a
+/// request whose session, app version or record would be over by it is refused as `unavailable`
+/// (``confirmed(_:)``), and nothing is deleted (``sweepTime``).
 package final class TrustedClock: TimeSource {
-    /// Reads the wall clock and the clock since the machine's start, in milliseconds. An argument, so that
-    /// tests can set it.
+    /// Reads the wall clock and the uptime clock, in milliseconds. An argument, so that tests can set the
+    /// clocks.
     package typealias Clocks = @Sendable () -> (wall: Int64, uptime: Int64)
 
     private struct State {
@@ -38,8 +38,8 @@ package final class TrustedClock: TimeSource {
 
     private let state = Locked(State())
     private let clocks: Clocks
-    /// How far the wall clock should be ahead of the one since the machine's start; `.min` if that is not
-    /// known. Read without the lock, for every forwarded request.
+    /// The expected difference between the wall clock and the uptime clock; `.min` if it is not known. Read
+    /// without the lock, for every forwarded request.
     private let offset = Atomic<Int64>(.min)
 
     package init(reading clocks: @escaping Clocks = TrustedClock.machine) { self.clocks = clocks }
@@ -58,20 +58,20 @@ package final class TrustedClock: TimeSource {
     /// The wall clock.
     package var now: Int64 { Int64(time(nil)) }
 
-    /// By the wall clock while it is trusted, and else by the time at which it was trusted last.
+    /// Judges by the wall clock while it is trusted, otherwise by the time at which it was last trusted.
     package func hasCome(_ time: Int64) -> Bool {
         time <= observing { (trust, reading) in trust.isTrusted ? reading.wall : trust.lastTrusted } / 1_000
     }
 
-    /// The wall clock is read again: it may have been wrong for a moment only, when `time` was read.
+    /// Reads the wall clock again, because it may have been wrong only at the moment when `time` was read.
     package func isPresent(_ time: Int64) -> Bool {
         observing { (trust, reading) in
             trust.isTrusted && abs(reading.wall / 1_000 - time) <= ClockTrust.tolerance / 1_000
         }
     }
 
-    /// The best estimate of the time, in whole Unix seconds, for what is recorded with its time: the wall
-    /// clock, unless it was set, and else the time that has come by the clock since the machine's start.
+    /// The best estimate of the time, in whole Unix seconds, for records that contain their time: the wall
+    /// clock, or the expected time if the wall clock was set.
     package var estimate: Int64 {
         let (wall, uptime) = clocks()
         let offset = offset.load(ordering: .relaxed)
@@ -81,24 +81,24 @@ package final class TrustedClock: TimeSource {
 
     package var isInDoubt: Bool { trust.doubt != nil }
 
-    /// The time for what only tells that a time has come; nil while the clock is not trusted.
+    /// The time for reports that a time has come; nil while the clock is not trusted.
     package var trustedTime: TrustedTime? {
         observing { (trust, _) in
             trust.isTrusted ? TrustedTime(seconds: trust.lastTrusted / 1_000) : nil
         }
     }
 
-    /// The time for what deletes; nil while the clock is not trusted, and for ten minutes after a start.
+    /// The time for deletions; nil while the clock is not trusted, and for ten minutes after a start.
     package var sweepTime: TrustedTime? {
         observing { (trust, reading) in
             trust.maySweep(at: reading.uptime) ? TrustedTime(seconds: trust.lastTrusted / 1_000) : nil
         }
     }
 
-    /// The judgement as of now.
+    /// The current judgement.
     package var trust: ClockTrust { observing { (trust, _) in trust } }
 
-    /// Judges the clock from here on.
+    /// Starts to judge the clock.
     package func begin(_ beginning: ClockTrust.Beginning) {
         state.with { state in
             let reading = reading(beside: state.store)
@@ -108,12 +108,13 @@ package final class TrustedClock: TimeSource {
         }
     }
 
-    /// The database's clock stood at `time` when this machine's clock since its start stood at `uptime`.
+    /// Records that the database's clock was at `time` when this machine's uptime was `uptime`.
     package func hear(storeTime time: Int64, at uptime: Int64) {
         state.with { $0.store = ClockTrust.Mark(wall: time, uptime: uptime) }
     }
 
-    /// A person says that the wall clock is right. False if the database's clock says that it is not.
+    /// Records that a person has confirmed the wall clock. Returns false if the database's clock contradicts
+    /// it.
     @discardableResult
     package func confirm() -> Bool {
         state.with { state in
@@ -135,7 +136,7 @@ package final class TrustedClock: TimeSource {
         return ClockTrust.Reading(wall: wall, uptime: uptime, store: store?.time(at: uptime))
     }
 
-    /// Before the clock has begun to be judged, nothing speaks against it, and nothing is deleted by it.
+    /// Before ``begin(_:)``, no clock contradicts this one, and it causes no deletions.
     private func observing<Result>(_ body: (ClockTrust, ClockTrust.Reading) -> Result) -> Result {
         state.with { state in
             let reading = reading(beside: state.store)
@@ -146,7 +147,7 @@ package final class TrustedClock: TimeSource {
             }
             trust.observe(reading)
             state.trust = trust
-            // What the clock showed for the first time may be unlike what it should show by now.
+            // The first reading of the clock may differ from the expected time.
             if trust.mark != nil { note(trust, at: reading.uptime) }
             return body(trust, reading)
         }
@@ -154,13 +155,13 @@ package final class TrustedClock: TimeSource {
 }
 
 extension TimeSource {
-    /// The refusal to send instead of `refusal`. A verdict that would hold only by a clock that is not
-    /// trusted is `unavailable`: that a session is over, that a version is retired, that a signature is too
-    /// old (its signed response would teach the client a wrong time).
+    /// The refusal to send in place of `refusal`. A verdict that depends on an untrusted clock becomes
+    /// `unavailable`: that a session is over, that a version is retired, or that a signature is too old. (The
+    /// signed response to an old signature would teach the client a wrong time.)
     package func confirmed(_ refusal: Refusal) -> Refusal {
         guard let moment = refusal.decidingTime else { return refusal }
         if refusal.code == .stale {
-            // The response tells this time.
+            // The response states this time.
             if isPresent(moment) { return refusal }
         } else if hasCome(moment) {
             var certain = refusal
@@ -169,7 +170,7 @@ extension TimeSource {
         }
         return Refusal(
             .unavailable,
-            detail: "the clock is not trusted, and by it the refusal would be \(refusal.code.rawValue): "
+            detail: "the clock is not trusted; by this clock, the refusal would be \(refusal.code.rawValue): "
                 + refusal.detail, retryAfter: 60)
     }
 }

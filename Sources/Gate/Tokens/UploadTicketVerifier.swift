@@ -70,7 +70,7 @@ struct UploadTicketVerifier: Sendable {
         judgement.step = .freshness
         guard now < ticket.expires else {
             throw Refusal(
-                .badTicket, detail: "the upload ticket ran out at \(CivilTime.rfc3339Text(ticket.expires))",
+                .badTicket, detail: "the upload ticket expired at \(CivilTime.rfc3339Text(ticket.expires))",
                 decidedAt: ticket.expires)
         }
         judgement.step = .release

@@ -11,7 +11,7 @@ package struct CrossOriginRules: Sendable, Equatable {
 
     package var isEmpty: Bool { origins.isEmpty && credentialedOrigins.isEmpty }
 
-    /// The same pages, none of which has the browser send cookies.
+    /// The same pages, but browsers send no cookies for any of them.
     package var withoutCookies: CrossOriginRules {
         var rules = self
         rules.origins = origins == ["*"] ? origins : credentialedOrigins + origins

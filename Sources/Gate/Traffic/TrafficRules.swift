@@ -61,13 +61,13 @@ package final class AppTraffic: Sendable {
         guard !policy.traffic.isEmpty || policy.routes.limitTraffic else { return nil }
         self.app = app
         var rules = policy.traffic
-        // A browser's cookies belong to one app, and a preflight request names one by its host alone.
+        // A browser's cookies belong to one app, and a preflight request identifies its app only by the host.
         if policy.legacyHost == nil { rules.crossOrigin = rules.crossOrigin.withoutCookies }
         self.rules = rules
         routes = policy.routes
     }
 
-    /// The rules whose limits the request has to keep.
+    /// The rules whose limits apply to the request.
     package func limitingRules(for request: Request) throws(Refusal) -> [RouteRule] {
         guard routes.limitTraffic else { return [] }
         return try routes.limiting(

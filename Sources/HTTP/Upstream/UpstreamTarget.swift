@@ -62,7 +62,7 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
-    /// What a name that is not found means, for the log.
+    /// The effect of a name that is not found, for the log.
     package static let unresolved = "does not resolve: requests get 502 until it does"
 
     /// Resolves now, and every half minute on a separate thread for the lifetime of the process. A name

@@ -62,7 +62,7 @@ public struct SessionEnd: Sendable, Hashable {
         /// or the hardware was replaced. The session has ended here, and needs a login; the server lists it
         /// until it is ended or idle for too long.
         case deviceKeyLost
-        /// There was no session: the request needs one, and was sent without.
+        /// There was no session. The request needs one, and was sent without it.
         case never
         /// Another reason, in the server's word, or none.
         case other(String)

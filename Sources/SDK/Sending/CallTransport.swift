@@ -20,7 +20,7 @@ final class CallTransport: Transport {
         var copies = 0
         /// Why another copy follows, if one does.
         var before: CountersignEvent.Retry?
-        /// When the first keyed copy was sent that may have arrived.
+        /// When the first keyed copy that may have arrived was sent.
         var keyed: SendingTime?
     }
 
@@ -79,8 +79,8 @@ final class CallTransport: Transport {
         }
     }
 
-    /// Throws if an earlier copy was sent so long ago that the server may have forgotten its key. True for
-    /// the first copy of a keyed request.
+    /// Throws if an earlier copy was sent so long ago that the server may have forgotten its key. Returns
+    /// true for the first copy of a keyed request.
     private func beginKeyed(_ draft: Draft) throws(TransportError) -> Bool {
         guard draft.fields.contains(where: { $0.isNamed("idempotency-key") }) else { return false }
         let clock = context.options.clock

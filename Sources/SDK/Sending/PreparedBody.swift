@@ -34,7 +34,7 @@ struct PreparedBody: Sendable {
                 }
                 self.init(.once(stream), digest: .sha256(digest), length: length)
             case .bytes, .md5:
-                throw .misuse("body: this scheme signs it; expected a body in memory or one to read twice")
+                throw .misuse("body: this scheme signs it; expected a body in memory or one that can be read twice")
             }
         }
     }

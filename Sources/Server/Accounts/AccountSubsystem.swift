@@ -254,7 +254,7 @@ extension AccountServices {
         await guesses.refund(receipt, guessed: (app, account), at: now * 1000)
     }
 
-    /// Refunds a debit that was no guess.
+    /// Refunds a debit that was not for a guess.
     private func refund(_ receipt: LoginLimits.Receipt, at now: Int64) async {
         await guesses.refund(receipt, guessed: nil, at: now * 1000)
     }

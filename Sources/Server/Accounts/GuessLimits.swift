@@ -70,8 +70,8 @@ struct GuessLimits: Sendable {
         }
     }
 
-    /// Refunds the debits of a verified login. What the store does not take back stays counted. `guessed` is
-    /// the account whose login it was; nil for a debit that was no guess.
+    /// Refunds the debits of a verified login. A debit that the store does not refund stays counted.
+    /// `guessed` is the account of the login; nil for a debit that was not for a guess.
     func refund(
         _ receipt: LoginLimits.Receipt, guessed: (app: AppName, account: AccountName)?, at now: Int64
     ) async {

@@ -17,9 +17,9 @@ final class LoginLimitPersistence: @unchecked Sendable {
     private let clock: any TimeSource
     /// The ``LoginLimits/changes`` that the file contains.
     private var written: UInt64 = 0
-    /// The ``AccountGuesses/changes`` that its file contains.
+    /// The ``AccountGuesses/changes`` that the file contains.
     private var writtenGuesses: UInt64 = 0
-    /// Finds the accounts of reports, to be set before ``start()``.
+    /// Finds the accounts of reports. Set it before ``start()``.
     var accounts: (any AccountStore)?
     private var ticker: Ticker?
     /// Those that nodes count together, to be set before ``start()``.
@@ -76,8 +76,8 @@ final class LoginLimitPersistence: @unchecked Sendable {
         ticker = nil
     }
 
-    /// Saves the failed logins of accounts, and reports those that have many. A name without an account is
-    /// not reported.
+    /// Saves the failed logins of accounts, and reports accounts that have many. Does not report names
+    /// without an account.
     private func keepGuesses() {
         for report in guesses.takeReports(at: clock.now) {
             guard let account = try? accounts?.account(report.account, of: report.app) else { continue }

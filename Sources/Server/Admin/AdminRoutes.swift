@@ -20,11 +20,11 @@ package protocol AdminConsole: Sendable {
     ) async -> (response: ServerResponse, caller: String?, effect: ConsoleEffect)
 }
 
-/// What the console has done for a caller, which decides whether the log has a line.
+/// The effect of a call to the console. It decides whether the log has a line.
 package enum ConsoleEffect: Sendable {
-    /// It has shown something, or nothing.
+    /// The console showed a page, or nothing.
     case showed
-    /// It has handed out data to take away.
+    /// The console exported data.
     case exported
     case changed
 }
@@ -33,17 +33,17 @@ package enum ConsoleEffect: Sendable {
 package struct AdminServices: Sendable {
     let api: any AdminAPI
     let console: any AdminConsole
-    /// The threads on which both run commands.
+    /// The threads on which the API and the console run commands.
     let commands: WorkPool
 
     package init(api: any AdminAPI, console: any AdminConsole, commands: WorkPool) {
         (self.api, self.console, self.commands) = (api, console, commands)
     }
 
-    /// Seconds after which a command counts as one that hangs.
+    /// Seconds after which a command counts as hung.
     private static let mostSeconds = 30
 
-    /// What an operator is told of a command that hangs; nil for none.
+    /// The warning about a hung command; nil if there is none.
     var hang: String? {
         guard let milliseconds = commands.longestRun, milliseconds >= AdminServices.mostSeconds * 1_000 else {
             return nil
@@ -89,7 +89,7 @@ struct AdminRoutes: Handler {
         {
             let answer = await services.console.answer(
                 to: exchange, in: running.current, figures: figures)
-            // Pages are read all the time.
+            // Page views are too frequent to log.
             if answer.effect != .showed || answer.caller == nil || answer.response.status >= 400 {
                 logCall(
                     on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
@@ -108,8 +108,8 @@ struct AdminRoutes: Handler {
         await exchange.respond(await drills.answer(to: exchange))
     }
 
-    /// Whether the listener takes a request from that peer: another machine would send its token in clear.
-    /// `/health` and `/ready` show nothing secret.
+    /// Whether the listener serves a request from that peer. Over plain HTTP, another machine would send its
+    /// token in clear; `/health` and `/ready` reveal nothing secret.
     static func isAllowed(_ request: Request, from peer: String, mode: AdminTLSMode) -> Bool {
         guard mode == .off, !HostPort.isOfThisMachine(peer: peer) else { return true }
         return request.matches(request.path, text: "/health") || request.matches(request.path, text: "/ready")
@@ -171,7 +171,7 @@ extension ServerResponse {
         status: 403, type: "application/problem+json",
         body: Array(
             (#"{"type":"about:blank","title":"Forbidden","status":403,"code":"tls","detail":"over plain "#
-                + #"HTTP other machines get /health and /ready alone: set --admin-tls on, or use a "#
+                + #"HTTP other machines can call only /health and /ready: set --admin-tls on, or use a "#
                 + #"tunnel such as `ssh -L 8444:127.0.0.1:8444 HOST`"}"#).utf8))
 
     /// Source: RFC 9110 §15.5.2, RFC 6750 §3.

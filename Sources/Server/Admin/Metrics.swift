@@ -53,7 +53,7 @@ struct Metrics: Sendable {
             value: meter.unavailableResponses)
         page.add(
             "countersign_clock_trusted", kind: .gauge,
-            help: "0 while the clock is not trusted: what would end by it is `unavailable`.",
+            help: "0 while the clock is not trusted: refusals that depend on it are `unavailable`.",
             value: clock.trust.isTrusted ? 1 : 0)
         page.add(
             "countersign_connections", kind: .gauge, help: "Open client connections.", value: registry.current
@@ -111,7 +111,7 @@ struct Metrics: Sendable {
         return Array(page.text.utf8)
     }
 
-    /// What an operator has suspended for a time, by app; and accounts that are attacked.
+    /// Suspensions by operators, by app, and accounts under attack.
     private func addApps(to page: inout PrometheusExposition, now: Int64) {
         let apps = keys.conditions(at: now).sorted { $0.key.description < $1.key.description }
         for (name, help, isOn) in [
@@ -139,7 +139,7 @@ struct Metrics: Sendable {
                 "countersign_refusals_not_kept_total", kind: .counter,
                 help:
                     "Refusals that the console cannot show after they left the memory: the disk was too slow "
-                    + "or full, or a former process still had the files.", value: refusals.losses)
+                    + "or full, or an earlier process still used the files.", value: refusals.losses)
         }
     }
 

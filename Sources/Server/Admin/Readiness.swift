@@ -21,9 +21,11 @@ final class Readiness: Sendable {
         case clock
         /// The clock was set, and is not trusted.
         case clockSet = "clock-set"
-        /// The lease has lapsed, and other nodes have another value of what all must have in common.
+        /// The lease has lapsed, and other nodes have another value of a setting that all must have in
+        /// common.
         case settings
-        /// A command of the API or the console hangs. Never a reason: clients are served meanwhile.
+        /// A command of the API or the console hangs. Only a warning, because clients are served in the
+        /// meantime.
         case administration
     }
 
@@ -58,13 +60,13 @@ final class Readiness: Sendable {
     /// Reports what may come to keep the process from being ready; nil for nothing any longer.
     func setPending(_ cause: Cause, detail: String?) { pending.with { $0[cause] = detail } }
 
-    /// Has `detail` say, each time that is asked for, what an operator should know although clients are
-    /// served, or what refuses requests that another process would refuse, too.
+    /// Calls `detail` for each response, to warn of a condition in which clients are still served, or in
+    /// which another process would refuse the same requests. Nil means no warning.
     func watchPending(_ cause: Cause, detail: @escaping @Sendable () -> String?) {
         pendingWatches.with { $0[cause] = detail }
     }
 
-    /// What is reported so, and does not keep the process from being ready.
+    /// The current warnings. They do not keep the process from being ready.
     var pendingReasons: [Reason] {
         var (pending, known) = (self.pending.with { $0 }, Set(reasons.map(\.cause)))
         for (cause, detail) in pendingWatches.with({ $0 }) { pending[cause] = detail() ?? pending[cause] }

@@ -27,9 +27,9 @@ package struct RecentRefusal: Sendable {
 }
 
 /// The refusals that have a line in the log, for the console: the latest in memory, and earlier ones on the
-/// disk. In memory each code has a place of its own, so that a flood of one does not push out the others.
+/// disk. In memory, each code has its own slots, so that a flood of one code does not displace the others.
 package final class RecentRefusals: Sendable {
-    /// Refusals of one code that the console lists.
+    /// The most refusals of one code that the console lists.
     private static let mostListed = 100
 
     /// Nil without a data folder, as in tests, or if the settings leave no room.
@@ -43,7 +43,7 @@ package final class RecentRefusals: Sendable {
 
     init(store: RefusalStore? = nil) { self.store = store }
 
-    /// `isProven` is whether the caller has proved anything.
+    /// `isProven` states whether the caller has proved anything.
     func add(_ refusal: RecentRefusal, isProven: Bool = false) {
         store?.add(refusal, isProven: isProven)
         guard refusal.line.count <= RecentRefusals.longestLine else { return }
@@ -80,7 +80,7 @@ package final class RecentRefusals: Sendable {
         return found ?? store?.refusal(of: event)
     }
 
-    /// The codes that there are refusals of, among the latest on the disk.
+    /// The codes of the refusals in memory and of the latest ones on the disk.
     package var codes: [String] {
         var codes = entries.with { Set($0.keys) }
         for refusal in store?.latest(RefusalStore.mostRead) ?? [] { codes.insert(refusal.code) }

@@ -2,16 +2,16 @@ import CountersignSeal
 import CountersignWire
 import Glibc
 
-/// Refused requests in one file of a limited size, the oldest of which give way. An id leads to its record by
-/// an index in the same file. Not thread-safe.
+/// Refused requests in one file of a limited size, in which new records replace the oldest. An index in the
+/// same file finds a record by its id. Not thread-safe.
 ///
-/// The file has a header, the index and slots. A record takes one slot or several in a row; each slot begins
-/// with its kind, and a slot that continues a record with its distance to the record's first one, so that the
-/// records can be walked from the newest to the oldest. The index has a bucket of eight cells for every four
-/// slots; a cell has 32 bits of the id and the record's first slot. Whatever is read is checked by its
-/// checksum and its id, so a cell or slot that was overwritten finds nothing.
+/// The file consists of a header, the index and slots. A record takes one slot or several consecutive slots.
+/// Each slot begins with its kind. A slot that continues a record also has its distance to the record's first
+/// slot, so that the records can be walked from the newest to the oldest. The index has a bucket of eight
+/// cells for every four slots. A cell has 32 bits of the id and the record's first slot. Each record that is
+/// read is verified by its checksum and its id, so a cell or slot that was overwritten finds nothing.
 final class RefusalRing {
-    /// One record as it is kept.
+    /// One stored record.
     struct Record {
         let time: Int64
         let bytes: [UInt8]
@@ -34,13 +34,13 @@ final class RefusalRing {
     private let slots: Int
     private let buckets: Int
     private var isLocked = false
-    /// The slot that the next record begins at.
+    /// The slot at which the next record begins.
     private var head = 0
     private var sequence: UInt64 = 0
     private var hasWrapped = false
 
-    /// Opens or makes the file; one of another size is made again, because its index is for that size.
-    /// `bytes` are those of the file, at least ``leastBytes``.
+    /// Opens or creates the file. Creates a file of another size again, because its index is for that size.
+    /// `bytes` is the size of the file, at least ``leastBytes``.
     init(_ path: String, bytes: Int) throws(OperationalError) {
         let share = RefusalRing.slotBytes + 2 * MemoryLayout<UInt64>.size
         let slots = max((bytes - RefusalRing.headerBytes) / share, 64) / 4 * 4
@@ -51,7 +51,7 @@ final class RefusalRing {
             throw OperationalError(
                 .unreachable, message: "\(path): cannot open: \(String(cString: strerror(errno)))")
         }
-        // Another process may write to it: then the first record that this one keeps makes it ready.
+        // If another process writes to the file, the first record of this process prepares it.
         if !load() { _ = lock() }
     }
 
@@ -59,8 +59,8 @@ final class RefusalRing {
 
     // MARK: Writing
 
-    /// Appends a record. False, and nothing is kept, if another process writes to the file, if the disk does
-    /// not take it, or if it is too long.
+    /// Appends a record. Returns false and keeps nothing if another process writes to the file, if the disk
+    /// write fails, or if the record is too long.
     func append(_ bytes: [UInt8], id: (UInt64, UInt64), at time: Int64) -> Bool {
         guard lock(), bytes.count <= RefusalRing.longestRecord else { return false }
         let count = RefusalRing.slotCount(of: bytes.count)
@@ -98,7 +98,7 @@ final class RefusalRing {
         return writeHeader()
     }
 
-    /// Only one process writes: during a restart the predecessor, until it ends.
+    /// Only one process writes: during a restart, the predecessor until it ends.
     private func lock() -> Bool {
         if isLocked { return true }
         guard flock(file, LOCK_EX | LOCK_NB) == 0, load() || reset() else { return false }
@@ -113,7 +113,7 @@ final class RefusalRing {
         return 1 + (length - first + rest - 1) / rest
     }
 
-    /// Has the index lead to the slot, in place of an empty cell or of the oldest.
+    /// Points the index to the slot, in an empty cell or in place of the oldest.
     private func note(_ slot: Int, of id: (UInt64, UInt64)) {
         let bucket = offset(ofBucketOf: id)
         var cells = words(count: RefusalRing.cellsOfBucket, at: bucket)
@@ -128,7 +128,7 @@ final class RefusalRing {
 
     // MARK: Reading
 
-    /// The record of that id; nil if it is not there, or not any more.
+    /// The record of that id; nil if there is none, or if it was overwritten.
     func record(of id: (UInt64, UInt64)) -> Record? {
         refresh()
         for cell in words(count: RefusalRing.cellsOfBucket, at: offset(ofBucketOf: id))
@@ -139,8 +139,8 @@ final class RefusalRing {
         return nil
     }
 
-    /// Calls `body` with the records from the newest to the oldest, until it returns false or `most` were
-    /// read.
+    /// Calls `body` with the records from the newest to the oldest, until it returns false or `most` records
+    /// were read.
     func walk(atMost most: Int, body: (Record) -> Bool) {
         refresh()
         var slot = head
@@ -172,7 +172,7 @@ final class RefusalRing {
         }
     }
 
-    /// When the oldest record was refused that is still there, in whole Unix seconds; nil if there is none.
+    /// When the oldest request that is still there was refused, in whole Unix seconds; nil if there is none.
     var oldest: Int64? {
         refresh()
         let start = hasWrapped ? head : 0
@@ -182,7 +182,7 @@ final class RefusalRing {
         return nil
     }
 
-    /// What another process has written since.
+    /// Reads what another process has written since.
     private func refresh() { if !isLocked { _ = load() } }
 
     private func entry(at slot: Int) -> (record: Record, id: (UInt64, UInt64), sequence: UInt64)? {
@@ -211,7 +211,7 @@ final class RefusalRing {
 
     // MARK: The file
 
-    /// Reads the header; false if it is none of a file of this size.
+    /// Reads the header; false if it is not the header of a file of this size.
     private func load() -> Bool {
         let values = words(count: 5, at: 0)
         guard values.count == 5, values[0] == RefusalRing.magic, values[1] == UInt64(slots),
@@ -223,7 +223,7 @@ final class RefusalRing {
 
     private func reset() -> Bool {
         (head, sequence, hasWrapped) = (0, 0, false)
-        // The file grows with its records. The index is there from the start, without blocks.
+        // The file grows with its records. The index exists from the start, as a hole in a sparse file.
         let length = offset(of: 0)
         return ftruncate(file, 0) == 0 && ftruncate(file, off_t(length)) == 0 && writeHeader()
     }
@@ -260,7 +260,7 @@ final class RefusalRing {
         return (0..<count).map { RefusalRing.word(of: bytes, at: 8 * $0) }
     }
 
-    /// Nil unless all of them are there.
+    /// Nil unless all bytes can be read.
     private func bytes(count: Int, at offset: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         return pread(file, &bytes, count, off_t(offset)) == count ? bytes : nil

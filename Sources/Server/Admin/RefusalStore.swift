@@ -4,16 +4,17 @@ import CountersignThreads
 import CountersignWire
 
 /// Refused requests on the disk, for the console and for commands, also after a restart. Callers that have
-/// proved something have a ring of their own, half of the room, so that strangers cannot displace them.
+/// proved something have a separate ring with half of the room, so that strangers cannot displace them.
 ///
-/// Thread-safe. A thread of its own writes; what it cannot take at once is not kept, and counted.
+/// Thread-safe. A separate thread writes. The store drops and counts records that the thread cannot accept at
+/// once.
 package final class RefusalStore: Sendable {
-    /// Records that wait for the disk at most.
+    /// The most records that wait for the disk.
     private static let mostWaiting = 4_096
-    /// Records that a search by another filter than the id reads at most, in each ring.
+    /// The most records that a search reads in each ring, except a search by id.
     package static let mostRead = 5_000
 
-    private struct Rings: @unchecked Sendable {
+    private struct Rings {
         let proven: RefusalRing
         let unproven: RefusalRing
 
@@ -30,7 +31,7 @@ package final class RefusalStore: Sendable {
     private let lost = Locked<UInt64>(0)
     private let writer = Locked<WorkerThreads?>(nil)
 
-    /// The store of that data folder. `bytes` are for both rings together.
+    /// Opens the store of that data folder. `bytes` is the size of both rings together.
     package init(in folder: String, bytes: Int) throws(OperationalError) {
         rings = Locked(
             Rings(
@@ -44,7 +45,7 @@ package final class RefusalStore: Sendable {
         writer.with { $0 = threads }
     }
 
-    /// Writes what waits, and ends the thread.
+    /// Writes the waiting records, and ends the thread.
     func stop() {
         waiting.with { $0.isOver = true }
         waiting.wakeAll()
@@ -112,15 +113,15 @@ package final class RefusalStore: Sendable {
         return Array(found.sorted { $0.time > $1.time }.prefix(most))
     }
 
-    /// From when on the refusals of callers with proof, and of others, are all kept, in whole Unix seconds;
-    /// nil where there are none.
+    /// The times since which all refusals of callers with proof, and all others, are kept, in whole Unix
+    /// seconds; nil where there are none.
     package var oldest: (proven: Int64?, unproven: Int64?) {
         rings.with { ($0.proven.oldest, $0.unproven.oldest) }
     }
 }
 
 extension RecentRefusal {
-    /// The event's id as two numbers; nil for a text that is none.
+    /// The event's id as two numbers; nil for any other text.
     static func id(of event: String) -> (UInt64, UInt64)? {
         let digits = event.utf8.filter { $0 != UInt8(ascii: "-") }
         guard digits.count == 32, event.utf8.count == 36 else { return nil }
@@ -132,7 +133,7 @@ extension RecentRefusal {
 
     fileprivate var id: (UInt64, UInt64) { RecentRefusal.id(of: event) ?? (0, 0) }
 
-    /// The line of the log, a line's end, and the rest as JSON.
+    /// The line of the log, a newline, and the rest as JSON.
     fileprivate var encoded: [UInt8] {
         var members: [(name: String, value: JSONValue)] = [
             ("event", .string(event)), ("code", .string(code)),

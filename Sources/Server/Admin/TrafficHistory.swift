@@ -13,7 +13,7 @@ package final class TrafficHistory: Sendable {
         /// Forwarded, or served by the authority, and answered.
         package var accepted: UInt64 = 0
         package var refused: UInt64 = 0
-        /// Admitted, and failed: at the backend, its status included, or at the client.
+        /// Admitted requests that failed at the backend (also by its status) or at the client.
         package var failed: UInt64 = 0
         /// By code; only those that occurred.
         package var refusals: [Refusal.Code: UInt64] = [:]

@@ -68,8 +68,8 @@ package struct FormerDeployment {
         }
     }
 
-    /// A mark of a move counts whether or not it is authentic; the verification of all rows finds one that is
-    /// missing.
+    /// A mark of a move counts whether or not it is authentic. The verification of all rows detects a missing
+    /// mark.
     private func requireUnmoved() throws(OperationalError) {
         let store = StorePlace.sqlite(path: folder.database).open()
         defer { store.close() }
@@ -77,7 +77,7 @@ package struct FormerDeployment {
         let place = String(decoding: moved, as: UTF8.self).split(separator: " ").first ?? "another"
         throw OperationalError(
             .failed,
-            message: "\(folder.database): was moved to \(place), and does not have what ended since; "
+            message: "\(folder.database): was moved to \(place), and lacks what ended since; "
                 + "expected the store that was used last")
     }
 

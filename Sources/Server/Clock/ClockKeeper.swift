@@ -3,12 +3,12 @@ import CountersignGate
 import CountersignReplay
 import CountersignWire
 
-/// Watches a server's clock: keeps what is known of it on disk, follows confirmations, and reports when it
-/// stops or begins to be trusted. Confined to the main thread, apart from `clock`.
+/// Watches a server's clock: saves its state to disk, follows confirmations, and reports when the server
+/// stops or begins to trust it. Confined to the main thread, apart from `clock`.
 final class ClockKeeper {
-    /// Looks between two writes of the record while nothing changes: a minute.
+    /// The number of looks between two writes of the record while nothing changes: a minute.
     private static let looksBetweenWrites = 30
-    /// Seconds between a confirmation and the moment at which it is followed, at most.
+    /// The most seconds between a confirmation and the moment at which the server follows it.
     private static let mostDelay: Int64 = 600
 
     let clock: TrustedClock
@@ -22,15 +22,15 @@ final class ClockKeeper {
     private var written: ClockTrust?
     private var looks = 0
 
-    /// Begins to judge the clock. `certificateEnd` is in whole Unix seconds; nil without TLS. Call it when
-    /// the database's clock was heard, if there is a database.
+    /// Begins to judge the clock. `certificateEnd` is in whole Unix seconds; nil without TLS. If there is a
+    /// database, call it after the database's clock was read.
     init(
         _ clock: TrustedClock, of deployment: Deployment, needsStore: Bool, certificateEnd: Int64?,
         log: EventLog?
     ) throws(OperationalError) {
         (self.clock, self.deployment, self.log) = (clock, deployment, log)
         file = ClockRecord.file(in: deployment.folder)
-        // Without an id, nothing tells that the machine has been up since.
+        // Without an id, it is not known whether the machine has restarted.
         boot = (try? MachineBoot.currentID()) ?? ""
         let bytes = try? file.read()
         let record = bytes.flatMap(ClockRecord.init)
@@ -46,7 +46,7 @@ final class ClockKeeper {
         beginning.newestRecord = min(try deployment.newestAuditTime(), ClockRecord.latest / 1_000) * 1_000
         beginning.certificateEnd = certificateEnd.map { $0 * 1_000 }
         beginning.needsStore = needsStore
-        // A confirmation of an earlier doubt says nothing of a later one.
+        // A confirmation of an earlier doubt does not apply to a later one.
         if let record {
             confirmation = record.confirmation
         } else {
@@ -57,15 +57,15 @@ final class ClockKeeper {
         try look()
     }
 
-    /// What keeps the clock from being trusted, for `/ready`; nil while it agrees with the others. A clock
-    /// that was wrong and agrees again serves; only what depends on its being right waits.
+    /// The reason why the clock is not trusted, for `/ready`; nil while it agrees with the other clocks. A
+    /// server whose clock agrees again serves; only verdicts that depend on the clock wait.
     static func failure(of clock: TrustedClock) -> String? {
         clock.trust.doubt.map { "\($0.text); \(ClockKeeper.remedy)" }
     }
 
     private static let remedy =
-        "until it is right, or `countersign replay confirm-clock --yes` says that it is, what would end by "
-        + "it is `unavailable`, and nothing is deleted for its age"
+        "until the clock is right, or `countersign replay confirm-clock --yes` confirms it, refusals that "
+        + "depend on it are `unavailable`, and nothing is deleted because of its age"
 
     /// Call every few seconds.
     func look() throws(OperationalError) {
@@ -85,7 +85,7 @@ final class ClockKeeper {
         guard generation != seenGeneration else { return }
         if let latest = try deployment.replayConfirmation(), latest.number > confirmation {
             if abs(latest.at - clock.now) <= ClockKeeper.mostDelay, !clock.confirm() {
-                // It counts once the clock agrees with the database's, if that is soon.
+                // The confirmation takes effect once the clock agrees with the database's, if that is soon.
                 return
             }
             (confirmation, written) = (latest.number, nil)
@@ -102,7 +102,7 @@ final class ClockKeeper {
             message: trust.isTrusted
                 ? text
                 : isRightAgain
-                    ? "\(text), and agrees again: it is trusted in ten minutes"
+                    ? "\(text), and agrees again: it will be trusted in ten minutes"
                     : "\(text); \(ClockKeeper.remedy)")
         try deployment.recordClock(isTrusted: trust.isTrusted, reason: text)
     }
@@ -131,15 +131,14 @@ extension ClockTrust.Doubt {
     var text: String {
         switch self {
         case .jumped(let ahead):
-            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the time that has come by the clock since the "
-                + "machine's start"
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the time expected by the machine's uptime"
         case .differsFromStore(let ahead):
             "the clock is \(ClockTrust.Doubt.seconds(ahead)) the database's"
         case .behindRecord(let behind):
             "the clock is \(ClockTrust.Doubt.seconds(-behind)) the newest record of this deployment"
         case .pastCertificate(let ahead):
             "the clock is \(ClockTrust.Doubt.seconds(ahead)) the end of the server's certificate"
-        case .storeNotHeard: "the database's clock is not heard"
+        case .storeNotHeard: "the database's clock cannot be read"
         case .doubtedBefore: "the clock was not trusted when the machine was restarted"
         }
     }

@@ -2,9 +2,9 @@ import CountersignAuthority
 import CountersignGate
 import CountersignWire
 
-/// What a server knows of its clock, in the file `clock` of the data folder: the next server of the folder
-/// compares its own clock with it. It is no secret. Without it, or if it is damaged, the next server begins
-/// as after a long stop.
+/// A server's knowledge of its clock, in the file `clock` of the data folder. The next server of the folder
+/// compares its own clock with it. The file is not secret. Without it, the next server begins as after a long
+/// stop; if it is damaged, the next server does not trust its clock at first.
 struct ClockRecord: Equatable {
     static let file = "clock"
     private static let mostBytes = 4_096
@@ -21,7 +21,7 @@ struct ClockRecord: Equatable {
         RecordFile(file, inFolder: folder.path, mostBytes: mostBytes)
     }
 
-    /// Nil for bytes that no record has.
+    /// Decodes a record; nil for any other bytes.
     init?(_ bytes: [UInt8]) {
         guard let document = try? JSONReader.read(bytes), let members = document.root.members else {
             return nil

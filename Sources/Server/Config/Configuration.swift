@@ -19,7 +19,7 @@ public struct Configuration: Sendable, Equatable {
     public var upstreamSettings = UpstreamSettings()
     /// Where apps and releases are kept; by default in the data folder.
     public var store: StoreLocation
-    /// The folder of the files that values of policies name; nil for one in the data folder.
+    /// The folder of the files that policy values name; nil for the default one in the data folder.
     package var policyFiles: String?
     /// How long sessions are served while a shared store is away.
     package var outage = OutagePolicy.grace(seconds: 5)
@@ -59,7 +59,7 @@ public struct Configuration: Sendable, Equatable {
     public var idempotency = IdempotencySettings()
     /// Time limits.
     public var deadlines = Deadlines()
-    /// Seconds for which a server that is told to stop accepts connections still, while `/ready` is 503.
+    /// Seconds for which a stopping server still accepts connections while `/ready` is 503.
     package var drainDelay = 0
     /// How often passwords may be guessed, and the resources for logins.
     public var logins = LoginSettings()
@@ -91,9 +91,9 @@ public enum TLSMode: Sendable, Equatable {
 
 /// The admin listener's certificate.
 package enum AdminTLSMode: String, Sendable, CaseIterable {
-    /// Plain HTTP, for programs of this machine. Other machines get `/health` and `/ready` alone.
+    /// Plain HTTP, for programs on this machine. Other machines can call only `/health` and `/ready`.
     case off
-    /// Plain HTTP for other machines, too, whose tokens then travel in clear.
+    /// Plain HTTP, also for other machines, whose tokens then travel in clear.
     case insecureOff = "insecure-off"
     /// The certificate of the listener for clients.
     case on
@@ -110,8 +110,8 @@ public enum LogTarget: Sendable, Equatable {
 }
 
 extension Configuration {
-    /// What all nodes must have in common, apart from the replay guard, which is compared by the server or
-    /// the file that a node reaches, and not by its address.
+    /// The settings that all nodes must have in common, except the replay guard. Nodes compare the server or
+    /// file that they reach as the guard, and not its address.
     package var sharedSettings: SharedSettings {
         SharedSettings(
             Dictionary(

@@ -43,7 +43,7 @@ extension Configuration {
             message: adminTLS == .insecureOff
                 ? "\(admin): with --admin-tls insecure-off the tokens of other machines travel in clear: "
                     + "set `--admin-tls on`"
-                : "\(admin): over plain HTTP other machines get /health and /ready alone: set "
+                : "\(admin): over plain HTTP other machines can call only /health and /ready: set "
                     + "`--admin-tls on`, or an address of this machine",
             expected: "--admin-tls on, or an address of this machine")
         return problems
@@ -197,7 +197,7 @@ private struct ConfigurationCheck {
             expected: "another port")
     }
 
-    /// Addresses that are wrong have a problem already, and a running server's own were reported at its
+    /// Invalid addresses are already reported as problems. A running server reported its own addresses at its
     /// start.
     private mutating func checkExposure() {
         for problem in configuration.exposure {

@@ -53,7 +53,7 @@ public struct HostPort: Sendable, Equatable, CustomStringConvertible {
         return (String(host), port)
     }
 
-    /// Whether it stands for every address of this machine.
+    /// Whether it means every address of this machine.
     var isOfAllAddresses: Bool { host == "0.0.0.0" || host == "::" }
 
     /// Whether a peer's address, with its port, is of this machine's loopback interface.

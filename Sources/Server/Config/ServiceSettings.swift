@@ -109,7 +109,7 @@ public struct IdempotencySettings: Sendable, Equatable {
     package var answerBytes = 64 << 10
     package var bounds = IdempotencyBounds()
 
-    /// What responses say about it.
+    /// The response field that states it.
     var retention: ServerResponse.Field {
         ServerResponse.Field(KeyRetention.fieldName, value: String(bounds.floor))
     }
@@ -128,8 +128,8 @@ extension Setting {
             "limit-kept-keys", at: \.idempotency.bounds.all.keys, in: 100...1_000_000_000, unit: .count,
             effect: .onRestart, scope: .deployment,
             meaning:
-                "Idempotency-Keys that are kept; finished ones are forgotten within their day where room is "
-                + "needed"
+                "Idempotency-Keys that are kept; if room is needed, finished ones are forgotten before their "
+                + "day is over"
         ),
         number(
             "limit-kept-floor", at: \.idempotency.bounds.floor,
@@ -140,7 +140,7 @@ extension Setting {
             "limit-kept-few-keys", at: \.idempotency.bounds.fewKeys, in: 0...1_000_000, unit: .count,
             effect: .onRestart, scope: .deployment,
             meaning:
-                "keys up to which an account, or a network of callers without a session, is not among the "
+                "an account, or a network of callers without a session, with more keys counts as one of the "
                 + "largest, whose keys are forgotten first"
         ),
         number(
@@ -150,8 +150,8 @@ extension Setting {
         number(
             "limit-kept-refusal-bytes", at: \.refusalBytes, in: 0...(1 << 40), unit: .bytes,
             effect: .onRestart,
-            meaning: "bytes of the disk for refused requests, which the console shows; half of them are for "
-                + "callers with proof; 0 keeps the latest in memory alone"),
+            meaning: "bytes on the disk for refused requests, which the console shows; half of them are for "
+                + "callers with proof; 0 keeps only the latest, in memory"),
         number(
             "limit-kept-account-keys", at: \.idempotency.bounds.account.keys, in: 1...1_000_000_000,
             unit: .count, effect: .onRestart, scope: .deployment,

@@ -60,15 +60,15 @@ extension Setting {
         case onReloadExcept(RestartCondition)
     }
 
-    /// Which gateways over one store must have the same value. Those that a reload applies are of one node:
-    /// a node compares its values as it starts.
+    /// Which gateways over one store must have the same value. A setting that a reload applies belongs to one
+    /// node, because nodes compare their values only at the start.
     package enum Scope: String, Sendable {
         /// Each node may have its own.
         case node
-        /// All nodes count, remember or name something by it together. `nodes change` lets nodes start with
-        /// another value, one after the other.
+        /// All nodes count, remember or name something together by this setting. With `nodes change`, nodes
+        /// can start with another value, one after the other.
         case deployment
-        /// The same; another value only while no node runs.
+        /// Like ``deployment``, but the value can change only while no node runs.
         case stoppedDeployment = "deployment, changed while stopped"
     }
 
@@ -103,13 +103,13 @@ extension Setting {
     /// `meaning` says so, and also which other settings change the default that is here.
     package var fallback: String { Setting.text(of: show(Configuration())) }
 
-    /// What all nodes have in common of the value: of `authority`, the first host, which assertions name. The
-    /// others may be names of one node alone.
+    /// The part of the value that all nodes must have in common. Of `authority`, it is the first host, which
+    /// assertions name. The other hosts may be names of one node only.
     func sharedText(of configuration: Configuration) -> String {
         name == "authority" ? configuration.authorities.first ?? "" : Setting.text(of: show(configuration))
     }
 
-    /// The same of a text; nil if it is invalid.
+    /// The same part of a value in text form; nil if the text is invalid.
     package func sharedText(parsing text: String) -> String? {
         var configuration = Configuration()
         guard set(&configuration, text) != nil else { return nil }
@@ -202,8 +202,8 @@ extension Setting {
         Setting(
             "policy-files", placeholder: "DIR",
             meaning:
-                "the folder of the files that policies name, as `breached-passwords` does; a link must lead "
-                + "to a file in it (default: DATA/policy-files)",
+                "the folder of the files that policies name, such as that of `breached-passwords`; a link "
+                + "must lead to a file in it (default: DATA/policy-files)",
             expected: "a path", kind: .folder, effect: .onRestart,
             set: { $0.policyFiles = $1 }, show: { .optional($0.policyFiles) }),
         Setting(
@@ -274,9 +274,9 @@ extension Setting {
             }),
         Setting(
             "admin-tls", placeholder: "MODE",
-            meaning: "whether the admin listener has TLS, with the certificate of --tls: `on`; `off`, by "
-                + "which other machines get /health and /ready alone; or `insecure-off`, by which they may "
-                + "send tokens in clear. The console needs `on` for other machines",
+            meaning: "whether the admin listener has TLS, with the certificate of --tls: `on`; `off`, with "
+                + "which other machines can call only /health and /ready; or `insecure-off`, with which they "
+                + "can send tokens in clear. The console needs `on` for other machines",
             expected: "on, off or insecure-off",
             kind: .choice(AdminTLSMode.allCases.map(\.rawValue)), effect: .onRestart,
             set: { configuration, text in AdminTLSMode(rawValue: text).map { configuration.adminTLS = $0 } },

@@ -2,7 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignWire
 
-/// What all gateways over one store must have in common.
+/// Checks the settings that all gateways over one store must have in common.
 extension Doctor {
     mutating func checkNodes(of deployment: Deployment) {
         guard configuration.store.isShared, let roster = try? deployment.store.nodes() else { return }
@@ -31,7 +31,7 @@ extension Doctor {
         }
     }
 
-    /// Whether requests are refused because the replay guard may have lost some.
+    /// Checks whether requests are refused because the replay guard may have lost some.
     mutating func checkReplay(of deployment: Deployment) {
         let floor: Int64?
         if configuration.replay.isFile {

@@ -6,7 +6,7 @@ import CountersignWire
 /// Policies that are meant for a while, or for few, and were left as they are.
 extension Doctor {
     private static let unusedDays: Int64 = 30
-    /// The days in which requests are counted that a stricter policy would refuse.
+    /// The number of days for which requests that a stricter policy would refuse are counted.
     private static let observedDays: Int64 = 7
     /// After that long, no copy of a retired version is expected to update by itself.
     private static let retiredDays: Int64 = 180
@@ -30,7 +30,7 @@ extension Doctor {
                 if policy.registration == .open {
                     add(
                         .policy, verdict: .warning, message: "app \(app.name): anybody may sign up",
-                        expected: "registration=admin, unless users sign up by themselves: it refuses them")
+                        expected: "registration=admin, unless users sign up themselves: it refuses sign-ups")
                 }
                 // A meter or an app that is younger tells nothing.
                 if max(began ?? now, app.created) <= now - Doctor.unusedDays * 86_400 {
@@ -46,8 +46,8 @@ extension Doctor {
         if findings.count == count { add(.policy, message: "no policy is wider than usual") }
     }
 
-    /// The requests that enforcement would refuse, as the meter has them: ` (12 unsigned, 3 stale)`; empty if
-    /// there were none. A command that would refuse them is not prescribed.
+    /// The requests that enforcement would refuse, as the meter counted them: ` (12 unsigned, 3 stale)`;
+    /// empty if there were none. A finding prescribes no command that would refuse them.
     private func refused(_ meter: [MeterEntry], if counts: (MeterOutcome) -> String?) -> String {
         var causes: [String: Int64] = [:]
         for entry in meter {
@@ -97,7 +97,7 @@ extension Doctor {
         }
     }
 
-    /// What the policy alone does not show.
+    /// Checks what the policy alone does not show.
     private mutating func checkCondition(_ condition: AppCondition, of app: App) {
         let showMeter = ownCommand("meter", app.name.description)
         if condition.isFailing {
@@ -154,7 +154,8 @@ extension Doctor {
         }
     }
 
-    /// A rule `signed` for all routes is no finding: apps without sessions of ours are added with it.
+    /// A rule `signed` for all routes is not a finding: it is how apps without Countersign sessions are
+    /// added.
     private mutating func checkRoutes(_ policy: Policy, of app: App, meter: [MeterEntry]) {
         let refused = refused(meter) { if case .open = $0 { "unsigned" } else { nil } }
         for rule in policy.routes.rules where rule.isForAll && rule.level == .open {

@@ -11,7 +11,7 @@ import Synchronization
 final class HandoverCoordinator {
     /// Seconds that a server stays after the hand-over at least, so that it can take back.
     private static let leastSeconds: Int64 = 5
-    /// Before the server's id as one of several nodes.
+    /// The prefix of the message with the server's node id.
     static let nodeOffer = "node "
 
     private let handOver: HandoverState
@@ -30,7 +30,8 @@ final class HandoverCoordinator {
     private var handedOverAt: Int64?
     private var isEnding = false
     private var wasToldToEnd = false
-    /// When the delay ends after which the server stops to accept: seconds of the monotonic clock.
+    /// When the drain delay ends and the server stops accepting connections, in seconds of the monotonic
+    /// clock.
     private var endsAt: Int64?
 
     init(
@@ -86,9 +87,9 @@ final class HandoverCoordinator {
             && now - began >= HandoverCoordinator.leastSeconds
     }
 
-    /// The process was told to end: a predecessor that still answers must not serve again in its place. For
-    /// `delay` seconds it is not ready and accepts connections still. A server that has handed over is ending
-    /// already; told a second time, neither waits.
+    /// Ends the process, which was told to stop. Tells a predecessor that still responds not to serve again
+    /// in its place. For `delay` seconds the process is not ready but still accepts connections. A server
+    /// that has handed over is already ending. After a second call, neither waits.
     func endGracefully(after delay: Int) {
         if delay > 0, !wasToldToEnd, !handOver.hasHandedOver {
             endsAt = EventLoop.monotonicSeconds() + Int64(delay)
@@ -101,7 +102,7 @@ final class HandoverCoordinator {
         try? predecessor?.send("bye")
     }
 
-    /// Whether the main thread looks often at what it waits for.
+    /// Whether the main thread must check often for what it waits for.
     var isWaitingShortly: Bool { handOver.hasHandedOver || endsAt != nil }
 
     /// Call after the loops have ended.

@@ -13,7 +13,7 @@ final class InheritedResources {
     var adminListeners: [FileDescriptor] = []
     var replay: ReplayFileHandover?
     var limits: FileDescriptor?
-    /// The id of the other server as one of several nodes.
+    /// The node id of the other server.
     private(set) var node: String?
     /// Whether the other server keeps keyed requests in the log of the data folder.
     private var hasRequestLog = false

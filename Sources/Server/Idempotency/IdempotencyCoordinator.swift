@@ -12,7 +12,7 @@ final class IdempotencyCoordinator: Sendable {
     static let keptSeconds = Int64(KeyRetention.highest)
     /// Bytes of an answer's body; a longer body is not kept.
     let largestKeptBody: Int
-    /// Says how long clients can rely on a key.
+    /// The response field that states how long clients can rely on a key.
     let retention: ServerResponse.Field
     private let deployment: Deployment
     private let store: any IdempotencyStore
@@ -21,7 +21,7 @@ final class IdempotencyCoordinator: Sendable {
     /// Takes the changes of upload tickets.
     let writer: any StoreWriter
     private let limits: IdempotencyBounds
-    /// What ``IdempotencyBounds/latest`` is now.
+    /// Returns the current ``IdempotencyBounds/latest``.
     private let latestTime: @Sendable () -> Int64?
     let running = RunningRequests()
     private let handOver: HandoverState
@@ -237,7 +237,7 @@ final class IdempotencyCoordinator: Sendable {
             "Idempotency-Key: the request was begun before, and its outcome is not known; "
             + "it is not sent again"
     )
-    /// As keys grow older than the floor there is room again: as a rule long before that time is over.
+    /// As keys grow older than the floor, room becomes free, usually long before the retry time.
     private static let full = Refusal(
         .unavailable, detail: "Idempotency-Key: as many are remembered as may be, of this caller or in all",
         retryAfter: 60)

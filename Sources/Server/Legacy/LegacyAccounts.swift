@@ -129,7 +129,7 @@ extension LegacyRoutes {
         guard session.expires > call.now else {
             let isRenewed = app.policy.legacyRenewal == .allowed
             throw Refusal(
-                isRenewed ? .tokenExpired : .sessionEnded, detail: "session \(session.id): the token ran out",
+                isRenewed ? .tokenExpired : .sessionEnded, detail: "session \(session.id): the token expired",
                 decidedAt: isRenewed ? nil : session.expires)
         }
         return session

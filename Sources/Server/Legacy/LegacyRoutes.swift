@@ -124,8 +124,8 @@ extension LegacyCall {
         }
     }
 
-    /// Whether an unsigned call that was not refused has shown a right password or login token. A call that
-    /// signs out is answered alike for every token.
+    /// Whether an unsigned call that was not refused has proved a right password or login token. A call that
+    /// signs out gets the same response for every token.
     fileprivate var provesCaller: Bool {
         switch self {
         case .login, .token, .signUp, .password: true
@@ -143,8 +143,8 @@ extension LegacyCall {
     }
 }
 
-/// What a legacy route answers, and what it decided. Old clients read some refusals as a user of the number 0
-/// with status 200, so the response alone does not show the decision.
+/// The response of a legacy route, and its decision. Old clients read some refusals from a response of status
+/// 200 with the user number 0, so the response alone does not show the decision.
 struct LegacyAnswer: Sendable {
     let response: ServerResponse
     /// Why the call did not do what it asks for; nil if it did.

@@ -128,9 +128,9 @@ final class ReleaseCounters: @unchecked Sendable {
     private static let failureCount = DeliveryFailure.allCases.count
 }
 
-/// The release or app that a request counts to.
+/// The release or app that a request is counted for.
 enum CountedParty {
-    /// A refused request has claimed its release, and has not proved it.
+    /// A refused request has claimed its release without proof.
     case release(AppRelease)
     /// The request names no release, and belongs to the app by its host.
     case app(String)

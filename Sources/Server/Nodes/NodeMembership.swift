@@ -80,14 +80,14 @@ final class NodeMembership: @unchecked Sendable {
 
     var figures: Figures { shownFigures.with { $0 } }
 
-    /// Drawn at each start of a process.
+    /// Random, and new at each start of a process.
     var id: String { node.id }
 
     /// The ids of this node and of the one that it replaces.
     var ownIDs: Set<String> { Set([node.id, terms.predecessor].compactMap(\.self)) }
 
-    /// Enters the node before it serves anything, or enters it again; no change waits for it. Throws, and
-    /// lists the refused start, while a live node has another value of what all nodes must have in common.
+    /// Enters the node before it serves, or enters it again; no change waits for it. While a live node has
+    /// another value of a setting that all nodes must have in common, lists the refused start and throws.
     func enter() throws(OperationalError) {
         (node.settings, node.replayGuard) = (terms.settings, terms.replayGuard())
         var starting = node
@@ -106,7 +106,7 @@ final class NodeMembership: @unchecked Sendable {
         }
     }
 
-    /// Has the node follow everything, and starts the thread.
+    /// Makes the node follow all changes, and starts the thread.
     func start(_ followers: Followers) throws(OperationalError) {
         self.followers = followers
         (node.settings, node.replayGuard) = (terms.settings, terms.replayGuard())
@@ -163,8 +163,8 @@ final class NodeMembership: @unchecked Sendable {
         return waiting.isEmpty ? rest : min(rest, NodeMembership.shortTurn)
     }
 
-    /// Renews the lease if that is due, and looks at the store if there is a reason to. Returns what keeps
-    /// the node from entering again after its lease has lapsed; nil for nothing.
+    /// Renews the lease if it is due, and checks the store if there is a reason to. Returns the conflict that
+    /// keeps the node from entering again after its lease has lapsed; nil if there is none.
     private func turn(isHinted: Bool) throws(OperationalError) -> String? {
         let begun = NodeLease.now
         let isDue = begun >= due
@@ -189,7 +189,7 @@ final class NodeMembership: @unchecked Sendable {
         return nil
     }
 
-    /// Once the lease has lapsed, nodes may have started with other values, and the deployment may have used
+    /// After the lease has lapsed, nodes may have started with other values, and the deployment may have used
     /// another replay guard.
     private func renew() throws(OperationalError) -> String? {
         node.masterKey = followers?.deployment.nodeMasterKey()
@@ -208,7 +208,8 @@ final class NodeMembership: @unchecked Sendable {
             if hasServed { try terms.reclaim() }
         }
         let (after, uptime) = TrustedClock.machine()
-        // The store read its clock in between; the statement's deadline keeps the error within the tolerance.
+        // The store read its clock between the two readings; the statement's deadline keeps the error within
+        // the tolerance.
         clock.hear(storeTime: stored, at: asked + (uptime - asked) / 2)
         // The store read its clock at some time between these two.
         node.clockOffset = stored < before ? before - stored : min(after - stored, 0)

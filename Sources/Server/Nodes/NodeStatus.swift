@@ -20,7 +20,7 @@ final class NodeStatus {
     /// The store was heard, and the lease is renewed.
     func didHear(isClockRight: Bool, of node: Node) {
         if isSilent { note("the store is heard again: change \(node.applied)") }
-        if conflict != nil { note("no live node has another value any more") }
+        if conflict != nil { note("no live node has another value now") }
         (isSilent, isLapsed, conflict) = (false, false, nil)
         readiness.clear(.nodes)
         readiness.clear(.settings)
@@ -45,7 +45,8 @@ final class NodeStatus {
         readiness.set(.nodes, detail: "the store is not heard, and requests are refused: \(error.message)")
     }
 
-    /// The lease has lapsed, and a live node has another value of what all nodes must have in common.
+    /// The lease has lapsed, and a live node has another value of a setting that all nodes must have in
+    /// common.
     func didConflict(_ text: String) {
         let detail = "requests are refused: \(text)"
         if conflict != detail { note(detail) }
@@ -54,7 +55,7 @@ final class NodeStatus {
         readiness.set(.settings, detail: detail)
     }
 
-    /// Shows what other live nodes have differently, and refused starts. Neither keeps this node from
+    /// Warns of settings that differ at other live nodes, and of refused starts. Neither keeps this node from
     /// serving.
     func didCompare(_ node: Node, with others: [Node]) {
         let found = others.flatMap { other in

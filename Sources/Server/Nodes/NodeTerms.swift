@@ -3,16 +3,16 @@ import CountersignReplay
 import CountersignWire
 import Glibc
 
-/// What a node must have in common with the others, and what it does so that it has.
+/// The settings that a node must have in common with the others, and the steps that ensure it.
 struct NodeTerms {
     var settings = SharedSettings()
-    /// The process that this one replaces on the same data folder; it may have the former values.
+    /// The process that this one replaces on the same data folder. It may still have the former values.
     var predecessor: String?
-    /// The settings as the store has them.
+    /// The settings, as stored.
     var record: () throws(OperationalError) -> SharedSettingsRecord = { SharedSettingsRecord() }
-    /// What names the replay guard to other nodes (``NodeReplayGuard``).
+    /// The name of the replay guard for other nodes (``NodeReplayGuard``).
     var replayGuard: () -> String = { "" }
-    /// Takes the deployment back from another replay guard that was used meanwhile.
+    /// Takes the deployment back from another replay guard that was used in the meantime.
     var reclaim: () throws(OperationalError) -> Void = {}
 
     /// Whether the live node `other` has a value that keeps `node` from entering.
@@ -28,7 +28,7 @@ struct NodeTerms {
 }
 
 extension Deployment {
-    /// Records the shared settings that a server starts with, and notes those that are new.
+    /// Records the shared settings that a server starts with, and logs new values.
     func adopt(_ configuration: Configuration, log: EventLog?) throws(OperationalError) {
         let own = configuration.sharedSettings
         for (name, former) in try adopt(own, beside: store.nodes().nodes).sorted(by: { $0.key < $1.key }) {
@@ -47,8 +47,8 @@ extension Configuration {
         return String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// What names the replay guard to other nodes: they share a replay file if it is the same file. A shared
-    /// guard says itself which server it uses, once it is open.
+    /// The replay guard's name for other nodes. Nodes share a replay file if it is the same file. A shared
+    /// guard itself states which server it uses, once it is open.
     var nodeReplayGuard: NodeReplayGuard {
         if let shared = replay.shared { return NodeReplayGuard(kind: shared.rawValue) }
         var file = stat()

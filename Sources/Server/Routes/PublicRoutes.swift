@@ -26,7 +26,8 @@ extension Route {
     /// `GET time`: the authority's clock, in an answer that a client can verify. Source: docs/protocol.md,
     /// "Time".
     ///
-    /// `retention` says how long keys are kept: a client can learn it before its first keyed request.
+    /// `retention` states how long keys are kept, so that a client can learn it before its first keyed
+    /// request.
     static func time(
         signedBy signing: ResponseSigner, by clock: any TimeSource, stating retention: ServerResponse.Field
     ) -> Route {

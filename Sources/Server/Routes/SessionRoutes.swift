@@ -56,7 +56,7 @@ struct SessionRoutes: Sendable {
             of: session.account.number, newest: SessionRoutes.mostListed + 1)
         let isWhole = rows.count <= SessionRoutes.mostListed
         if !isWhole { rows.removeFirst() }
-        // Those that were not renewed in time are refused, although nothing ended them.
+        // Sessions that were not renewed in time are refused, although they were never ended.
         var live: [StoredSession] = []
         for row in rows where try sessions.idleEnd(of: row) > call.now { live.append(row) }
         rows = live

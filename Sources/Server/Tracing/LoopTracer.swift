@@ -14,7 +14,7 @@ final class LoopTracer {
     private let budget: TraceBudget
     private var generator: SplitMix64
 
-    /// All loops have one `budget`.
+    /// All loops share one `budget`.
     init(
         _ rules: TraceRules, exportingTo exporter: SpanExporter?, budget: TraceBudget = TraceBudget(),
         seed: UInt64
@@ -55,9 +55,9 @@ final class LoopTracer {
 
     /// Gives the request its place in a trace, once, if ``isActive``.
     ///
-    /// A caller that has proved nothing does not decide that its trace is recorded: such callers could fill
-    /// the queue of spans. Those that have proved something do within a budget: a release key is in every
-    /// copy of the app.
+    /// A caller that has proved nothing cannot decide that its trace is recorded: such callers could fill the
+    /// queue of spans. A caller that has proved something can do so within a budget, because a release key is
+    /// in every copy of the app.
     func begin(_ event: RequestEvent, request: borrowing Request, isProven: Bool) {
         guard isActive, event.trace == nil else { return }
         let context = rules.rule == .continue ? TraceContext(request) : nil

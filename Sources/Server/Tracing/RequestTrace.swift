@@ -25,7 +25,7 @@ struct TraceRules: Sendable, Equatable {
     var rule: TraceSettings.ContextRule
     /// One in so many traces that begin at the gateway is sampled; at least 1.
     var sample: Int
-    /// Traces a second that are sampled because a caller asks for it.
+    /// The traces that are sampled each second because a caller asks for it.
     var callers: Int
 
     init(_ settings: TraceSettings) {
@@ -43,7 +43,7 @@ final class TraceBudget: Sendable {
     /// When the budget will be full, in nanoseconds.
     private let fullAt = Atomic<UInt64>(0)
 
-    /// Whether one more may be sampled; counts it then. `now` is in nanoseconds of a monotonic clock.
+    /// Whether one more trace may be sampled; if so, counts it. `now` is in nanoseconds of a monotonic clock.
     func take(perSecond rate: Int, at now: UInt64) -> Bool {
         guard rate > 0 else { return false }
         let interval = 1_000_000_000 / UInt64(rate)

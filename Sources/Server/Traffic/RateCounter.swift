@@ -38,23 +38,23 @@ final class RateCounter: Sendable {
         let rate: RequestRate
         /// Unambiguous among all parties.
         let key: [UInt8]
-        /// The same for the part of the party that the request comes from; nil if the party has no parts.
+        /// The key of the part of the party that the request comes from; nil if the party has no parts.
         var share: [UInt8]?
     }
 
-    /// Which part of a party has asked last, and when another one has.
+    /// The part of a party that asked last, and when the part last changed.
     private struct Contest {
         var last: [UInt8]
-        /// When, in microseconds.
+        /// When it asked, in microseconds.
         var at: Int64
-        /// In microseconds; nil as long as all requests came from one part.
+        /// In microseconds; nil while all requests come from one part.
         var changed: Int64?
     }
 
     private let contests = Locked<[[UInt8]: Contest]>([:])
-    /// Parties with parts whose contest is remembered.
+    /// The most parties whose contest is remembered.
     private static let mostContests = 4_096
-    /// Microseconds for which a request of one part counts as one that others meet with.
+    /// Microseconds for which a request of one part limits the other parts.
     private static let contestLength: Int64 = 60_000_000
 
     /// What remains of the rate that is nearest to its end.
@@ -101,11 +101,12 @@ final class RateCounter: Sendable {
 
     // MARK: Shares
 
-    /// Microseconds that this part of the party has to wait for others; nil if it need not.
+    /// Microseconds that this part of the party must wait for others; nil if it need not wait.
     ///
-    /// As long as all requests come from one part, it may use the whole rate. Once another has asked, a
-    /// part may have used less than what is left for all: so one part alone comes to a half, two to a third
-    /// each, and one that asks seldom finds something left however often the others ask.
+    /// While all requests come from one part, that part may use the whole rate. Once another part has asked,
+    /// the use of each part must be less than what is left for all. One busy part therefore gets half of the
+    /// rate, and two get a third each. A part that seldom asks finds something left, however often the others
+    /// ask.
     private func waitForShare(of count: Count, in table: LimitTable, at now: Int64) -> Int64? {
         guard let share = count.share, isContested(count, by: share, at: now) else { return nil }
         let used = table.used(share.span, limit: RateCounter.shareLimit(of: count.rate), at: now)
@@ -133,8 +134,8 @@ final class RateCounter: Sendable {
         }
     }
 
-    /// What one part has used. Of a small rate it refills half as fast as the rate, so that a part that has
-    /// just used the only request is not the first to use the next one.
+    /// The limit that measures the use of one part. For a small rate, it refills half as fast as the rate, so
+    /// that a part that has just used the only request is not the first to use the next one.
     private static func shareLimit(of rate: RequestRate) -> RateLimit {
         RateLimit(
             burst: rate.burst, interval: rate.refillMicroseconds * (rate.burst < 8 ? 2 : 1))

@@ -27,8 +27,9 @@ struct WebhookAddress: Sendable {
         !special.contains { $0.contains(address) }
     }
 
-    /// The same for a name that does not resolve and one that leads into the own network: a party that may
-    /// add endpoints and read why a delivery failed must not look names of that network up.
+    /// The same error for a name that does not resolve and for one that resolves into the server's own
+    /// network. Otherwise a party that may add endpoints and read why a delivery failed could look up names
+    /// of that network.
     private static func notPublic(_ host: Trust.Host) -> OperationalError {
         OperationalError(
             .failed,

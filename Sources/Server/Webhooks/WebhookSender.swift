@@ -5,14 +5,14 @@ import CountersignTransport
 import CountersignTrust
 import CountersignWire
 
-/// Delivers what waits in the outbox, each attempt on a thread of its own, because resolving a name and a
-/// slow endpoint block. An endpoint has room for two attempts of its own, so that none takes the threads of
-/// another.
+/// Delivers the waiting rows of the outbox. Each attempt has its own thread, because resolving a name and a
+/// slow endpoint block. At most two attempts at a time go to one endpoint, so that no endpoint uses up the
+/// threads of another.
 ///
-/// A delivery is deleted after a 2xx response only. A process that ends in between leaves it to the next
-/// one, or to another node, so that an endpoint may be told of an event more than once.
+/// The sender deletes a delivery only after a 2xx response. If the process ends before that, the next process
+/// or another node delivers it again, so an endpoint may receive an event more than once.
 final class WebhookSender: Sendable {
-    /// Deliveries to one endpoint at a time.
+    /// The most attempts at a time to one endpoint.
     private static let mostOfEndpoint = 2
     /// Seconds that a delivery is left to the thread that has taken it: longer than an attempt can last.
     private static let leaseSeconds: Int64 = 60
@@ -29,7 +29,7 @@ final class WebhookSender: Sendable {
 
     private struct State: Sendable {
         var isStopping = false
-        /// An attempt has ended since the last look into the outbox: its endpoint is not busy any more.
+        /// An attempt has ended since the last look into the outbox, so its endpoint is no longer busy.
         var hasEnded = false
         /// Threads that have not ended.
         var running = 0
@@ -66,7 +66,7 @@ final class WebhookSender: Sendable {
     private func startThread(_ body: @escaping @Sendable () -> Void) throws(OperationalError) {
         state.with { $0.running += 1 }
         do throws(OperationalError) {
-            // Nothing joins it: an endpoint may take its time.
+            // No thread joins it, because an endpoint may take its time.
             _ = try WorkerThreads(purpose: "to deliver webhooks on") {
                 body()
                 self.threadEnded()
@@ -90,7 +90,7 @@ final class WebhookSender: Sendable {
         return state.wait(milliseconds: 2_000) { $0.running == 0 ? () : nil } != nil
     }
 
-    /// Call every few seconds. Tells nothing without `now`, and deletes nothing without `sweepTime`.
+    /// Call every few seconds. Announces nothing without `now`, and deletes nothing without `sweepTime`.
     func runMaintenance(at now: TrustedTime?, sweepingAt sweepTime: TrustedTime?) throws(OperationalError) {
         if let now {
             try store.announceStages(at: now)
@@ -104,7 +104,7 @@ final class WebhookSender: Sendable {
         report(dropped: try store.droppedDeliveries())
     }
 
-    /// Notes what was dropped since the last call, by this process or another.
+    /// Logs the deliveries that this process or another has dropped since the last call.
     private func report(dropped: [WebhookDrops]) {
         let former = state.with { state in
             defer { state.dropped = dropped }
@@ -140,8 +140,8 @@ final class WebhookSender: Sendable {
         state.wait(milliseconds: 1_000) { $0.isStopping || $0.hasEnded ? () : nil }
     }
 
-    /// Begins an attempt at the next delivery that is due, of an endpoint that is not busy. False if there is
-    /// none, or the store cannot be reached.
+    /// Begins an attempt at the next due delivery to an endpoint that is not busy. Returns false if there is
+    /// none, or if the store cannot be reached.
     private func takeOne() -> Bool {
         do throws(OperationalError) {
             let settings = try deployment.webhookSettings()
@@ -164,7 +164,7 @@ final class WebhookSender: Sendable {
 
     private func begin(_ delivery: WebhookDelivery, by settings: WebhookSettings) throws(OperationalError) {
         guard let endpoint = settings.endpoints.first(where: { $0.id == delivery.endpoint }) else {
-            // It was removed meanwhile, or another program has written the row.
+            // The endpoint was removed in the meantime, or another program has written the row.
             try store.finishDelivery(delivery.number)
             return
         }

@@ -85,7 +85,7 @@ extension BackedReplayGuard {
         return epoch.periods.contain(now + ReplayPeriods.renewal) ? nil : epoch.extended(at: now)
     }
 
-    /// Throws while a live node uses another guard: of two, each would admit a request.
+    /// Throws while a live node uses another guard: each of the two would admit the same request.
     private func requireNoRival(in look: Backend.Look) throws(OperationalError) {
         let own = NodeReplayGuard(kind: kind.rawValue, place: look.serverID)
         guard let rival = try settings.rival(own, known == nil) else { return }
@@ -93,7 +93,7 @@ extension BackedReplayGuard {
         throw OperationalError(
             .failed,
             message: other.kind == own.kind
-                ? "--replay: \(look.title) is another server than the one that node \(rival.name) uses; "
+                ? "--replay: \(look.title) is not the server that node \(rival.name) uses; "
                     + "expected one server for all nodes"
                 : "--replay is `\(own.kind)` here and `\(other.kind)` at node \(rival.name); expected one "
                     + "replay guard for all nodes")

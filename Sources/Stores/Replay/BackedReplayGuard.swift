@@ -22,7 +22,8 @@ final class BackedReplayGuard<Backend: SharedReplayBackend>: SharedReplayGuard, 
     /// For pauses that ``wake()`` does not end.
     let rest: LoopAlarm
     let isStopping = Atomic(false)
-    /// The identifier of the server that the last grant was for, until a look finds another one there.
+    /// The identifier of the server that the last grant was for, until a look finds another server at its
+    /// address.
     let usedServer = Locked<String?>(nil)
 
     // Confined to the guard's own loop.

@@ -14,8 +14,8 @@ package struct ReplayEpoch: Sendable, Equatable {
     package var token: String
     /// The data set to which the epoch belongs.
     package var identity: ReplayDataSet
-    /// The random identifier of the guard's server, which has it, too: nodes that reach another server have
-    /// another guard. Nil for a guard in the store itself.
+    /// The random identifier of the guard's server, which the server also stores. A node that reaches another
+    /// server has another guard. Nil for a guard in the store itself.
     package var serverID: String?
     /// How many keys its server had dropped to make room when the epoch began.
     package var evicted: Int64

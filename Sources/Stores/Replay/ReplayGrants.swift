@@ -18,7 +18,7 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
         var reason: String
         /// Seconds of the monotonic clock up to which the grant holds.
         var expires = Int64.min
-        /// What was read up to this second of the monotonic clock counts no longer.
+        /// Data that was read up to this second of the monotonic clock no longer counts.
         var suspended = Int64.min
         /// How the first attempt ended; nil before.
         var firstFailure: OperationalError??
@@ -73,7 +73,7 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
         content.wakeAll()
     }
 
-    /// Revokes the grant, and takes none for what was read before the call.
+    /// Revokes the grant, and accepts no grant for data that was read before the call.
     func suspend() {
         content.with {
             ($0.grant, $0.reason) = (nil, "the epoch is read again")

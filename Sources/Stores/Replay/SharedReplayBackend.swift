@@ -64,8 +64,8 @@ struct ReplayLook<Server> {
     /// The server's name for the log.
     let title: String
     let identity: ReplayDataSet
-    /// The random identifier that the server has, or the one that it gets if an epoch begins on it. Nil for a
-    /// guard in the store, which all nodes reach alike.
+    /// The server's random identifier, or the one that it gets if an epoch begins on it. Nil for a guard in
+    /// the store, which is the same for all nodes.
     var serverID: String?
     var evicted: Int64 = 0
     /// The deployment's epoch; nil if another guard has been used since.

@@ -8,7 +8,7 @@ import CountersignWire
 package protocol SharedReplayGuard: ReplayGuard {
     var kind: SharedReplayKind { get }
     var usage: SharedReplayUsage { get }
-    /// What names the guard to other nodes.
+    /// The guard's name for other nodes.
     var name: NodeReplayGuard { get }
 
     /// Begins to watch the server; returns once it can be used, and throws the reason if it cannot.
@@ -17,7 +17,8 @@ package protocol SharedReplayGuard: ReplayGuard {
     func attach(to loop: EventLoop)
     /// Adapts what entries are kept for to the policies.
     func setRetention(_ need: ReplayRetention)
-    /// Inserts nothing until the epoch was read again: another guard may have admitted requests meanwhile.
+    /// Inserts nothing until the epoch is read again, because another guard may have admitted requests in the
+    /// meantime.
     func confirmAgain()
     func stop()
 }

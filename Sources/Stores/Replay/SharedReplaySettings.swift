@@ -16,8 +16,8 @@ package struct SharedReplaySettings: Sendable {
     let clock: any TimeSource
     let note: @Sendable (String) -> Void
 
-    /// A live node that uses another guard than the one given, which must not take the deployment from it. At
-    /// a start, a node counts once it was seen to live.
+    /// Finds a live node that uses another guard than the given one, which must then not take the deployment
+    /// from it. At a start, a node counts only after it was seen alive.
     package typealias Rival =
         @Sendable (_ guarding: NodeReplayGuard, _ isStarting: Bool) throws(OperationalError) -> Node?
 

@@ -118,7 +118,7 @@ extension SQLStore {
     private static func add(
         verification: Int64, of account: Int64, in database: Database
     ) throws(OperationalError) {
-        // A row that was altered is replaced, and does not stay altered.
+        // Replaces an altered row, too.
         try database.run("DELETE FROM account_verification WHERE account = ?", binding: .integer(account))
         try database.run(
             "INSERT INTO account_verification (account, verified) VALUES (?, ?)", binding: .integer(account),

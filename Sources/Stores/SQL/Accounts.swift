@@ -186,7 +186,7 @@ extension SQLStore {
                 expected.holds(of: account, at: now)
             else { return .missing }
             if case .reset = expected {
-                // A row with a code that was used since is authentic when it is put back.
+                // A row with a code that was used since is authentic if it is put back.
                 try database.recorder.requireGroup(ofAccount: number, of: [.account], in: database)
             }
             if case .setUserID(let id?, let tombstone) = change {

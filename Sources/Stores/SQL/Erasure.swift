@@ -112,7 +112,7 @@ extension SQLStore {
         }
     }
 
-    /// A tombstone that is not authentic is reported, and reserves the name or user id all the same.
+    /// A tombstone that is not authentic is reported, but still reserves the name or user id.
     static func isErased(
         _ tombstone: AccountTombstone, of app: AppName, in database: Database
     ) throws(OperationalError) -> Bool {

@@ -55,12 +55,12 @@ extension SQLStore {
                 + amount(of: IdempotencyScope.Kind.release.rawValue))
     }
 
-    /// Forgets what has to give way to the request; false if there is no room for it. As the log of requests
-    /// does (``RequestLogIndex``).
+    /// Forgets finished requests to make room for this one, as the request log does (``RequestLogIndex``).
+    /// Returns false if there is still no room.
     private static func makeRoom(
         for request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
     ) throws(OperationalError) -> Bool {
-        // First for its account, and then for all.
+        // First within the account's bound, then within the total.
         for _ in 0..<2 {
             let room = try room(for: request, within: bounds, in: database)
             if case .free = room { return true }
@@ -75,8 +75,9 @@ extension SQLStore {
         }
     }
 
-    /// Deletes finished requests: of an account that has as many as it may, its own oldest; else the oldest
-    /// of the holder with the most that has some, or the oldest of all. Returns their number.
+    /// Deletes finished requests. If the account has reached its own bound, these are its own oldest
+    /// requests; otherwise the oldest of the largest holder that has any, or the oldest of all. Returns how
+    /// many it deleted.
     private static func displace(
         by request: IdempotentRequest, after room: IdempotencyBounds.Room, within bounds: IdempotencyBounds,
         in database: Database
@@ -112,8 +113,8 @@ extension SQLStore {
 
     private static let mostCandidates = 16
 
-    /// Some of the holders with the most usage, above that of few keys, in order; of equal ones, first that
-    /// with the oldest finished request.
+    /// Some of the largest holders that exceed the usage of few keys, in order. Among equal ones, the holder
+    /// with the oldest finished request is first.
     private static func heaviest(
         within bounds: IdempotencyBounds, in database: Database
     ) throws(OperationalError) -> [String] {

@@ -2,13 +2,13 @@ import CountersignAuthority
 import CountersignGate
 import CountersignWire
 
-/// What of the outbox is used, counted in the transaction that adds to it, and what was left out.
+/// Counts the use of the outbox, in the transaction that adds to it, and the deliveries that were dropped.
 extension SQLStore {
     static func webhookShares(in database: Database) throws(OperationalError) -> WebhookShares {
         WebhookShares(among: try webhookSettings(in: database)?.endpoints.count ?? 1)
     }
 
-    /// Counting ends at `most`, so that its cost has a bound, too.
+    /// The count stops at `most`, so that its cost is bounded, too.
     static func waiting(
         for endpoint: String, upTo most: Int64, in database: Database
     ) throws(OperationalError) -> Int64 {
@@ -54,7 +54,8 @@ extension SQLStore {
         }
     }
 
-    /// Drops the oldest of an endpoint's dead letters beyond its share, after that one was added to them.
+    /// Drops the oldest of an endpoint's dead letters beyond its share, after this delivery became one of
+    /// them.
     static func trimDeadDeliveries(
         besides number: Int64, at now: Int64, in database: Database
     ) throws(OperationalError) {
@@ -77,10 +78,10 @@ extension SQLStore {
     }
 }
 
-/// Events of an account beyond a number are withheld, and one event carries their count: frequent sign-ins of
-/// one user must not delay what endpoints are told of others.
+/// Withholds an account's events beyond a bound, and adds one event that states their number. Frequent
+/// sign-ins of one user must not delay the events of others.
 extension SQLStore {
-    /// Counts the event to its account.
+    /// Counts the event for its account. Returns whether the event is withheld.
     static func isWithheld(
         _ notice: WebhookNotice, ofAccount number: Int64, by settings: WebhookSettings, in database: Database
     ) throws(OperationalError) -> Bool {
@@ -110,7 +111,7 @@ extension SQLStore {
         return isWithheld
     }
 
-    /// Ends the account's time, and tells how many of its events were withheld, if any.
+    /// Ends the account's window, and adds an event that states how many events were withheld, if any.
     private static func tellWithheld(
         of number: Int64, at now: Int64, by settings: WebhookSettings?, in database: Database
     ) throws(OperationalError) {

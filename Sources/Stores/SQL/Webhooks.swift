@@ -4,9 +4,9 @@ import CountersignSchemes
 import CountersignWire
 
 extension SQLStore {
-    /// Adds an event to the outbox for each endpoint that is told of it, in the transaction in which it
-    /// happened. The row's tag is made with it. The endpoints are not verified here: a delivery to one that
-    /// is not authentic is dropped when it is due.
+    /// Adds an event to the outbox for each endpoint that receives it, in the transaction that causes it. The
+    /// row's tag is made at the same time. The endpoints are not verified here: the sender drops a delivery
+    /// to an endpoint that is not authentic when it is due.
     static func tell(
         _ notice: WebhookNotice, ofAccount number: Int64?, by settings: WebhookSettings,
         in database: Database
@@ -54,8 +54,8 @@ extension SQLStore {
         try tell(notice, ofAccount: number, by: settings, in: database)
     }
 
-    /// Tells of a session's beginning or end. A session that was altered can be ended, too: the event then
-    /// has the session's id alone, because it must name no account that the row was made to name.
+    /// Adds the event of a session's beginning or end. A session whose row was altered can also be ended. Its
+    /// event has only the session's id, because it must not name the account that the altered row names.
     static func tell(
         _ type: WebhookEventType, of session: SessionID, at time: Int64,
         details: [(name: String, value: JSONValue)] = [], in database: Database
@@ -92,7 +92,7 @@ extension SQLStore {
             ORDER BY urgency, due, number LIMIT 1
             """
         while true {
-            // Looked for outside the transaction, for which all other changes wait.
+            // The search is outside the transaction, because all other changes wait for one.
             let found = try read(whenEmpty: nil) { (database) throws(OperationalError) -> Int64? in
                 try database.rows(select, binding: [.integer(now)] + others) { $0.integer(0) }.first
             }
@@ -192,7 +192,7 @@ extension SQLStore {
                     .failed,
                     message: """
                         webhook \(delivery.endpoint): \(shares.endpoint) deliveries wait for it already, the \
-                        most that may; nothing was added
+                        most allowed; nothing was added
                         """)
             }
             try database.run(

@@ -429,12 +429,12 @@ package final class RequestLog: @unchecked Sendable {
         return .begun
     }
 
-    /// Forgets what has to give way to the request; false if there is no room for it.
+    /// Forgets finished requests to make room for this one; false if there is still no room.
     private func makeRoom(
         for request: IdempotentRequest, of owners: inout RequestLogIndex.Owners,
         within bounds: IdempotencyBounds
     ) -> Bool {
-        // First for its account, and then for all.
+        // First within the account's bound, then within the total.
         for _ in 0..<2 {
             let room = index.room(for: request, of: owners, within: bounds)
             if case .free = room { return true }

@@ -80,7 +80,7 @@ final class RequestLogIndex {
     private var owners: [Owner] = []
     private var freeOwners: [UInt32] = []
     private var numbers: [OwnerIdentity: UInt32] = [:]
-    /// What all have.
+    /// The total of all holders.
     private var used = IdempotencyUsage.none
     private var queue = ExpiryQueue()
     /// Accounts and networks whose weight is above ``lightest``.
@@ -134,9 +134,9 @@ final class RequestLogIndex {
             for: request.scope, own: use(owners.scope), held: use(owners.holder), used: used)
     }
 
-    /// The finished requests that give way to `request`, for which `room` was found: of an account that has
-    /// as many as it may, its own oldest; else the oldest of the holder with the most that has some, or the
-    /// oldest of all. None if all are too young.
+    /// The finished requests to forget for `request`, for which `room` was found. If the account has reached
+    /// its own bound, these are its own oldest requests. Otherwise they are the oldest of the largest holder
+    /// that has any, or else the oldest of all. Empty if all are too young.
     func displaced(
         by request: IdempotentRequest, of owners: Owners, after room: IdempotencyBounds.Room,
         within bounds: IdempotencyBounds
@@ -153,7 +153,7 @@ final class RequestLogIndex {
         }
     }
 
-    /// Of one holder, the oldest first.
+    /// The finished requests of one holder, oldest first.
     private func finished(of holder: UInt32, before limit: Int64) -> [RequestName] {
         var names: [RequestName] = []
         var next = owners[Int(holder)].first
@@ -168,12 +168,13 @@ final class RequestLogIndex {
 
     private static let mostCandidates = 16
 
-    /// Some of the holders with the most, in order; of equal ones, first that with the oldest request. There
-    /// may be ten thousand of them.
+    /// Some of the largest holders, in order. Among equal ones, the holder with the oldest request is first.
+    /// There may be ten thousand holders.
     private func heaviest() -> [UInt32] {
         typealias Candidate = (number: UInt32, weight: Int, oldest: Int64)
-        func precedes(_ one: Candidate, _ other: Candidate) -> Bool {
-            one.weight == other.weight ? one.oldest < other.oldest : one.weight > other.weight
+        func ranks(_ candidate: Candidate, before other: Candidate) -> Bool {
+            candidate.weight == other.weight
+                ? candidate.oldest < other.oldest : candidate.weight > other.weight
         }
         var found: [Candidate] = []
         for number in heavy {
@@ -183,10 +184,10 @@ final class RequestLogIndex {
             }
             let candidate = (number, owner.weight, oldest)
             if found.count == RequestLogIndex.mostCandidates {
-                guard let last = found.last, precedes(candidate, last) else { continue }
+                guard let last = found.last, ranks(candidate, before: last) else { continue }
                 found.removeLast()
             }
-            found.insert(candidate, at: found.firstIndex { precedes(candidate, $0) } ?? found.count)
+            found.insert(candidate, at: found.firstIndex { ranks(candidate, before: $0) } ?? found.count)
         }
         return found.map(\.number)
     }
@@ -195,8 +196,8 @@ final class RequestLogIndex {
 
     // MARK: Changing
 
-    /// Makes room for so many requests, so that those that are there are not copied as they become more. The
-    /// memory is used as requests come.
+    /// Reserves room for `count` requests, so that growth copies no entries. The memory is used only as
+    /// requests are added.
     func reserve(_ count: Int) {
         let count = min(count, RequestLogIndex.mostReserved)
         if entries.capacity < count { entries.reserveCapacity(count) }
@@ -204,7 +205,7 @@ final class RequestLogIndex {
 
     private static let mostReserved = 1 << 21
 
-    /// Bytes of memory that each request takes, without those of its owners.
+    /// Bytes of memory for each request, without its owners.
     static let bytesOfRequest =
         MemoryLayout<Entry?>.stride + RequestNameTable.mostBytesOfNumber
         + ExpiryQueue.bytesOfNumber
@@ -360,7 +361,7 @@ final class RequestLogIndex {
         freeOwners.append(number)
     }
 
-    /// Adds to what the owners of the request, and all, have.
+    /// Adds to the usage of the request's owners and to the total.
     private func use(_ change: IdempotencyUsage, of entry: Entry) {
         used = used + change
         use(change, of: entry.scope)
@@ -436,7 +437,7 @@ private struct RequestNameTable {
     private var places = [UInt32](repeating: 0, count: 1 << 10)
     private(set) var count = 0
 
-    /// Between a quarter and a half of the places are used.
+    /// Between a quarter and a half of the slots are used.
     static let mostBytesOfNumber = 4 * MemoryLayout<UInt32>.stride
 
     private var mask: Int { places.count - 1 }
@@ -492,7 +493,7 @@ private struct ExpiryQueue {
     private struct Second {
         let begun: Int64
         var numbers: [UInt32]
-        /// Those of them that have an outcome.
+        /// The number of them that have an outcome.
         var finished = 0
     }
 
@@ -536,14 +537,14 @@ private struct ExpiryQueue {
         return low
     }
 
-    /// Changes the number of finished requests that began then.
+    /// Adds `change` to the number of finished requests that began in that second.
     mutating func count(_ change: Int, begun: Int64) {
         let place = place(of: begun)
         guard place < seconds.count, seconds[place].begun == begun else { return }
         seconds[place].finished += change
     }
 
-    /// At most so many names of finished requests, the oldest first; `name` is nil for others.
+    /// At most `most` names of finished requests, oldest first. `name` returns nil for other requests.
     func finished(
         before limit: Int64, most: Int, name: (UInt32) -> RequestName?
     ) -> [RequestName] {

@@ -30,14 +30,14 @@ enum RefusalPages {
                 """)
     }
 
-    /// From when on refusals are kept on the disk.
+    /// States since when refusals are kept on the disk.
     private static func extent(of refusals: RecentRefusals) -> String {
         guard let oldest = refusals.store?.oldest else {
-            return "They are in memory: a restart forgets them, and the log keeps them."
+            return "They are only in memory. After a restart, only the log has them."
         }
         func text(_ time: Int64?) -> String { time.map(TimeText.text) ?? "now" }
-        return "An event's id finds each of them that is on the disk: of callers with proof from "
-            + "\(text(oldest.proven)) on, of others from \(text(oldest.unproven)) on. The lists have the "
+        return "The search by event id covers all refusals on the disk: those of callers with proof since "
+            + "\(text(oldest.proven)), and others since \(text(oldest.unproven)). The lists cover the "
             + "latest \(RefusalStore.mostRead) of each kind."
     }
 
@@ -66,7 +66,7 @@ enum RefusalPages {
         guard let refusal = visit.figures.refusals.refusal(of: id.lowercased()) else {
             throw APIProblem(
                 404, code: "not-found",
-                detail: "event \(id): no such refusal is kept; the log may have it")
+                detail: "event \(id): no such refusal is stored; the log may have it")
         }
         let line = ConsoleRecord(refusal.line)
         let facts: [(name: String, value: HTML)] = (line?.members ?? []).map { member in

@@ -192,8 +192,8 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
             evicted: status.evicted, epoch: try current(), began: began)
     }
 
-    /// The identifier that the server has, or a new one if it has none: it is another server then, or has
-    /// lost its contents.
+    /// The server's identifier. A server that has none is another server or has lost its contents, and gets a
+    /// new one.
     private func serverID(on connection: RedisConnection) async throws(OperationalError) -> String {
         let reply = try await connection.result(of: ["GET", keys.server])
         if let text = reply.text, ReplayDataSet.isID(text) { return text }

@@ -56,8 +56,8 @@ enum NodeRows {
         return entry
     }
 
-    /// In the place of the name's earlier refusals, so that a service that starts it again and again does not
-    /// fill the table.
+    /// Replaces the earlier refusals of the same name, so that a service manager that starts the node again
+    /// and again does not fill the table.
     static func list(refused node: Node, ofLevel level: Int64, in database: Database) throws(OperationalError)
     {
         try database.run("DELETE FROM node WHERE name = ? AND refusal <> ''", binding: .text(node.name))
