@@ -33,6 +33,18 @@ def programs() -> pathlib.Path | None:
     return pathlib.Path(on_path).parent if on_path else None
 
 
+def version(folder: pathlib.Path) -> int:
+    """The major version of the server's programs in a folder."""
+    return int(subprocess.run([folder / "postgres", "--version"], text=True, capture_output=True, check=True).stdout.split()[2].split(".")[0])
+
+
+def programs_of(wanted: int) -> pathlib.Path | None:
+    """The folder of the programs of a major version: the machine's own, or those of a package of Tests/requirements.txt."""
+    packaged = pathlib.Path(sys.prefix).glob("lib/python3*/site-packages/*/pginstall*/bin/pg_dump")
+    found = [own for own in [programs()] if own] + sorted(path.parent for path in packaged)
+    return next((folder for folder in found if version(folder) == wanted), None)
+
+
 def is_running(pid: int) -> bool:
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
@@ -41,9 +53,9 @@ def is_running(pid: int) -> bool:
 
 
 class Postgres:
-    def __init__(self, primary: "Postgres | None" = None):
-        """A new database cluster, or a standby of that one, which follows it asynchronously."""
-        self.bin = programs()
+    def __init__(self, primary: "Postgres | None" = None, folder: pathlib.Path | None = None):
+        """A new database cluster, or a standby of that one, which follows it asynchronously. `folder` has the programs."""
+        self.bin = folder or programs()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-pg-", dir=MEMORY or "/tmp"))
         self.port, self.owner = reserve_port(), processes.current()
         self.owner.at_end(self.remove)
@@ -103,11 +115,16 @@ class Postgres:
         self.sql(f"CREATE DATABASE {database}")
         return self.address(database)
 
-    def copy(self, database: str, other: str) -> None:
+    def dump(self, database: str, *options: str, of: "Postgres | None" = None) -> str:
+        """The database as SQL, by this server's `pg_dump`, which reads from that server."""
+        server = of or self
+        return self.run("pg_dump", "-h", str(server.folder), "-p", str(server.port), "-U", USER, *options, database)
+
+    def copy(self, database: str, other: str, *, of: "Postgres | None" = None) -> None:
         """Makes another database by `pg_dump` and `psql`, as an operator restores one."""
         place = ("-h", str(self.folder), "-p", str(self.port), "-U", USER)
         dump = self.folder / f"{other}.sql"
-        dump.write_text(self.run("pg_dump", *place, database))
+        dump.write_text(self.dump(database, of=of))
         dump.chmod(0o644)
         self.create(other)
         self.run("psql", *place, "-d", other, "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", str(dump))

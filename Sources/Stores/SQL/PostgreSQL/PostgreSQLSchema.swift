@@ -41,7 +41,9 @@ enum PostgreSQLSchema {
         "writing": "66853366d22f8b45",
     ]
 
-    /// Tables that are not ours may be there. Names are texts, which PostgreSQL has in another type.
+    /// Tables that are not ours may be there. Names are texts, which PostgreSQL has in another type. Since
+    /// PostgreSQL 18, NOT NULL is a constraint, too; the line of the column has it, unless the constraint is
+    /// not valid.
     private static let query = """
         WITH ours AS (
             SELECT oid, relname, relkind, relrowsecurity, relpersistence FROM pg_class
@@ -60,6 +62,7 @@ enum PostgreSQLSchema {
             UNION ALL
             SELECT relname, format('constraint %s %s %s', conname, pg_get_constraintdef(c.oid), convalidated)
                 FROM pg_constraint AS c JOIN ours ON conrelid = ours.oid
+                WHERE contype <> 'n' OR NOT convalidated
             UNION ALL
             SELECT relname, format('trigger %s %s', pg_get_triggerdef(t.oid), tgenabled)
                 FROM pg_trigger AS t JOIN ours ON tgrelid = ours.oid WHERE NOT tgisinternal
