@@ -408,7 +408,7 @@ extension MetaName {
         case .assertionKeys: return AssertionSeeds.sealAgain(value, by: seal)
         case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch,
             .replayConfirmation, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted,
-            .movedTo, .movedFrom, .webhooks, .webhookStages:
+            .restoredInPlace, .reportedHead, .movedTo, .movedFrom, .webhooks, .webhookStages:
             return nil
         }
     }

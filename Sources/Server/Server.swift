@@ -104,6 +104,8 @@ public enum Server {
             try configuration.openStore(of: deployment, interruptedBy: drills.store)
         }
         defer { replays.stop() }
+        // The guard's server may have kept a later head than the data folder has.
+        try deployment.followStore()
         let replay = replays.backend.drilled(by: drills.replay)
         let signing = try ResponseSigner(deployment)
         readiness.watch(.replay) { [shared = replays.backend.shared] in
@@ -125,7 +127,7 @@ public enum Server {
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
             sessions: sessions, writer: tellingWriter,
             shared: configuration.store.openLogins(
-                authenticatingBy: deployment.rows, interruptedBy: drills.store), replay: replay,
+                authenticatingBy: deployment.ownRows, interruptedBy: drills.store), replay: replay,
             sharing: inheritance?.limits,
             handOver: handOver, log: log, clock: clock, composition: composition)
         let running = RunningConfiguration(configuration)

@@ -119,13 +119,15 @@ extension Configuration {
         rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
         acknowledging acknowledgement: ChangeAcknowledgement = .followed,
         consenting consent: MigrationConsent = .expanding, interruptedBy drill: OutageDrill? = nil,
-        actor: AuditActor = .thisProcess, clock: any TimeSource = SystemTime()
+        actor: AuditActor = .thisProcess, clock: any TimeSource = SystemTime(),
+        accepting copy: AcceptedCopy = .latest
     ) throws(OperationalError) -> Deployment {
         try Deployment(
             folder: DataFolder(data, absence: absence),
             store: store.open(
                 inspecting: inspection, acknowledging: acknowledgement, interruptedBy: drill),
-            environment: environment, actor: actor, clock: clock, rootSealer: rootSealer, consenting: consent)
+            environment: environment, actor: actor, clock: clock, rootSealer: rootSealer, consenting: consent,
+            accepting: copy)
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do
@@ -133,7 +135,7 @@ extension Configuration {
     func openStore(
         of deployment: Deployment, interruptedBy drill: OutageDrill
     ) throws(OperationalError) -> any Store {
-        let opened = store.openAgain(authenticatingBy: deployment.rows, interruptedBy: drill)
+        let opened = store.openAgain(authenticatingBy: deployment.ownRows, interruptedBy: drill)
         // Opening takes milliseconds, which no request should wait for.
         _ = try opened.revision()
         return opened

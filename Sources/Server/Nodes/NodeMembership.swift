@@ -112,7 +112,7 @@ final class NodeMembership: @unchecked Sendable {
                 try turn(isHinted: isHinted)
             } catch {
                 isFollowing = false
-                if policy == .closed { lease.lapse() }
+                if policy == .closed || followers?.deployment.head.isBehind == true { lease.lapse() }
                 status.didFail(error, isFresh: lease.isFresh)
                 waiting.refuse(waitingUntil: NodeLease.now)
                 wake.wait(milliseconds: NodeMembership.retryTurn)
@@ -135,12 +135,12 @@ final class NodeMembership: @unchecked Sendable {
         let isDue = begun >= due
         guard isDue || isHinted || !waiting.isEmpty else { return }
         if !isFollowing {
-            try look(isHinted: true)
+            try look(isHinted: true, isDue: isDue)
             isFollowing = true
         }
         if isDue { try renew() }
         // After the renewal: what was committed before it, and did not wait for this node, is seen now.
-        try look(isHinted: isHinted)
+        try look(isHinted: isHinted, isDue: isDue)
         guard isDue else { return }
         due = begun + interval
         // Earlier than the store's end of the lease, so that no difference of the clocks' rates matters.
@@ -158,10 +158,12 @@ final class NodeMembership: @unchecked Sendable {
         node.clockOffset = stored < before ? before - stored : min(after - stored, 0)
     }
 
-    private func look(isHinted: Bool) throws(OperationalError) {
+    private func look(isHinted: Bool, isDue: Bool) throws(OperationalError) {
         guard let followers else { return }
         waiting.beginView()
         let view = try channel.look(as: node)
+        // Before anything is read that would be followed. Throws for an earlier copy of the store.
+        if isHinted || isDue || view.change != node.applied { try followers.deployment.followStore() }
         if view.level != seenLevel { try verify(view.level, of: followers.schema) }
         if view.generation != seenGeneration {
             followers.deployment.generation.advance()
