@@ -70,6 +70,7 @@ package final class ReplayService {
                 secret: deployment.replaySecret, retention: ReplayService.retention(keys),
                 refused: try deployment.replayConfirmation()?.refused ?? TimeIntervals(),
                 formerFloor: { file.floorForSuccessor(now: SystemTime().now) },
+                exchangeHead: { [head = deployment.head] in head.exchange($0) },
                 note: { log?.note(subject: "replay", message: $0) })
             let shared: any SharedReplayGuard
             if let address = location.redis {

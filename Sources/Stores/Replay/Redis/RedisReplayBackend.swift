@@ -186,9 +186,18 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
         if isSuspected { marked = nil }
         let began = EventLoop.monotonicSeconds()
         let status = try await checkedStatus(of: master.connection)
+        try await exchangeHead(on: master.connection)
         return ReplayLook(
             server: master, title: "Redis at \(master.name)", identity: status.identity,
             evicted: status.evicted, epoch: try current(), began: began)
+    }
+
+    /// A store that is put back to an earlier copy does not take Redis with it.
+    private func exchangeHead(on connection: RedisConnection) async throws(OperationalError) {
+        let reply = try await connection.result(of: ["GET", keys.head])
+        let kept = reply.text.flatMap { Hex.decode($0) }
+        guard let next = settings.exchangeHead(kept) else { return }
+        _ = try await connection.result(of: ["SET", keys.head, Hex.encode(next.span)], named: "SET")
     }
 
     func loss(
