@@ -87,8 +87,8 @@ package final class Deployment: Sendable {
         }
     }
 
-    /// Throws if the store is behind the head that this data folder has followed, and tells the other nodes of
-    /// that; otherwise follows it.
+    /// Throws if the store is behind the head that this data folder has followed, and tells the other
+    /// nodes of that; otherwise follows it.
     package func followStore() throws(OperationalError) {
         try followingStore { () throws(OperationalError) in
             try head.require(of: "the store") { (number) throws(OperationalError) in
@@ -108,8 +108,8 @@ package final class Deployment: Sendable {
         return max(now, (known.compactMap(\.self).max() ?? 0) + 1)
     }
 
-    /// From when keyed requests are accepted after a restoration: for as long as clients may repeat them, it is
-    /// not known which ones ran since the copy was made. 0 for always.
+    /// From when keyed requests are accepted after a restoration: for as long as clients may repeat them,
+    /// it is not known which ones ran since the copy was made. 0 for always.
     package func keyedRequestsStart(keptFor seconds: Int64) throws(OperationalError) -> Int64 {
         let restored = try store.value(of: .restoredInPlace).flatMap { rows.openRestored($0) }
         return max(try folder.keyedRequestsStart() ?? 0, restored.map { $0 + seconds } ?? 0)

@@ -1,8 +1,9 @@
 import CountersignMemory
 import CountersignWire
 
-/// The highest head of the store that this data folder's processes have followed. It is kept in the folder, so
-/// that a database that was put back to an earlier copy is not taken for the one that was followed.
+/// The highest head of the store that this data folder's processes have followed. It is kept in the
+/// folder, so that a database that was put back to an earlier copy is not taken for the one that was
+/// followed.
 ///
 /// Safe to share. Once a store was found to be behind, this process does not use it any more: what it has in
 /// memory may be later than the store.
@@ -41,9 +42,10 @@ package final class FollowedHead: Sendable {
 
     package var isBehind: Bool { state.with { $0.fault != nil } }
 
-    /// Throws if the store is behind the head that was kept before it is read, or if another node has reported
-    /// that it is; otherwise follows it. What this process commits meanwhile is later than what is read. `place`
-    /// is the store's name; `read` is given the number of the audit record that is compared.
+    /// Throws if the store is behind the head that was kept before it is read, or if another node has
+    /// reported that it is; otherwise follows it. What this process commits meanwhile is later than what
+    /// is read. `place` is the store's name; `read` is given the number of the audit record that is
+    /// compared.
     package func require(
         of place: String, reading read: (_ record: Int64) throws(OperationalError) -> StoreState
     ) throws(OperationalError) {
@@ -56,8 +58,8 @@ package final class FollowedHead: Sendable {
         guard let reason = difference(of: found, seen, from: kept) else { return follow(seen) }
         let fault = OperationalError(
             .failed,
-            message: "\(place): \(reason). Sessions that had ended would live again. Put the right store in place, "
-                + "or run `countersign restore --in-place` (docs/operate/postgresql-backup.md)")
+            message: "\(place): \(reason). Sessions that had ended would live again. Put the right store in "
+                + "place, or run `countersign restore --in-place` (docs/operate/postgresql-backup.md)")
         state.with { $0.fault = fault }
         throw fault
     }
@@ -76,7 +78,9 @@ package final class FollowedHead: Sendable {
     private func missing(in found: StoreState, _ seen: StoreHead, from kept: StoreHead) -> String? {
         let earlier = FollowedHead.earlier
         let missing = seen.missing(comparedWith: kept)
-        if missing == .max { return "\(earlier): it is from before the last `countersign restore --in-place`" }
+        if missing == .max {
+            return "\(earlier): it is from before the last `countersign restore --in-place`"
+        }
         guard missing == 0 else {
             return "\(earlier): it lacks at least \(missing) changes that this data folder has followed"
         }

@@ -1,8 +1,8 @@
 import CountersignSeal
 import CountersignWire
 
-/// How far a store had come at one moment. A store whose head is behind one that was seen before is an earlier
-/// copy: sessions that had ended live in it again. Source: docs/decisions/0102-earlier-copies.md.
+/// How far a store had come at one moment. A store whose head is behind one that was seen before is an
+/// earlier copy: sessions that had ended live in it again. Source: docs/decisions/0102-earlier-copies.md.
 package struct StoreHead: Sendable, Equatable {
     /// When an operator last restored the store in place, in whole Unix seconds; 0 if never. Heads with an
     /// earlier time do not count any more.

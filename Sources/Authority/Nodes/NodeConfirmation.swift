@@ -21,7 +21,8 @@ extension NodeStore {
         }
     }
 
-    /// Waits until the leases of nodes that are gone have lapsed. Throws if a node renews its lease meanwhile.
+    /// Waits until the leases of nodes that are gone have lapsed. Throws if a node renews its lease
+    /// meanwhile.
     package func requireNoLiveNodes() throws(OperationalError) {
         var live = try nodes().nodes.filter(\.isLive)
         while !live.isEmpty {

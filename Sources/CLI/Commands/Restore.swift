@@ -12,7 +12,8 @@ extension Command {
         options: [
             .flag(
                 "in-place",
-                meaning: "instead of FILE: the store itself was put back to an earlier copy; ends what may have "
+                meaning:
+                    "instead of FILE: the store itself was put back to an earlier copy; ends what may have "
                     + "ended since"),
             .value(
                 "key", placeholder: "FILE",
@@ -25,7 +26,8 @@ extension Command {
                 meaning: "the id of the master key as `backup` printed it; needed if the backup has the key"),
             .value(
                 "erasures-from", placeholder: "DIR|URL",
-                meaning: "the former data folder or database: what was erased, locked, removed or retired there "
+                meaning:
+                    "the former data folder or database: what was erased, locked, removed or retired there "
                     + "is again"),
             .data, .json,
         ],
@@ -39,7 +41,8 @@ extension Command {
             nobody else can write to: run it as the gateway's user. \
             With --in-place the same is done to the store that --store names, once PostgreSQL's tools have \
             restored it, or its file was copied back. All gateways must be stopped. \
-            docs/operate/backup.md and docs/operate/postgresql-backup.md tell what else to do. A master key that the process is given \
+            docs/operate/backup.md and docs/operate/postgresql-backup.md tell what else to do. A master key \
+            that the process is given \
             (COUNTERSIGN_MASTER_KEY, or a credential) is used, too, and not written to the folder.
             """
     ) { (run) throws(OperationalError) in
@@ -61,7 +64,8 @@ extension Command {
         guard run.arguments.positional("FILE") == nil, others.isEmpty else {
             throw OperationalError(
                 .usage,
-                message: "--in-place: expected no FILE and no key; it is for the store itself, which was put back "
+                message:
+                    "--in-place: expected no FILE and no key; it is for the store itself, which was put back "
                     + "to an earlier copy")
         }
         let outcome = try run.configuration().restoreInPlace(

@@ -2,9 +2,9 @@ import CountersignAuthority
 import CountersignSQL
 import CountersignWire
 
-/// A store that was put back to an earlier copy, by PostgreSQL's tools or as a file, becomes the deployment's
-/// store again: what may have ended since the copy was made ends now. Nodes that have followed the later store
-/// accept it afterwards.
+/// A store that was put back to an earlier copy, by PostgreSQL's tools or as a file, becomes the
+/// deployment's store again: what may have ended since the copy was made ends now. Nodes that have
+/// followed the later store accept it afterwards.
 package struct InPlaceRestoration {
     package struct Outcome: Sendable {
         package let ended: StoreRestoration.Ended
@@ -30,7 +30,8 @@ package struct InPlaceRestoration {
         let head = try deployment.verify(copy: deployment.store, called: store.text)
         let restored = try deployment.nextRestoration(at: now)
         let restoration = StoreRestoration(at: store.place, authenticatingBy: deployment.rows)
-        let ended = try restoration.run(at: now, inPlace: deployment.rows.sealRestored(at: restored)) { ended in
+        let ended = try restoration.run(at: now, inPlace: deployment.rows.sealRestored(at: restored)) {
+            ended in
             deployment.auditDraft(
                 for: .backupRestore, on: .deployment,
                 details: [("head", .string(head.text))] + ended.details)
@@ -45,8 +46,8 @@ package struct InPlaceRestoration {
 }
 
 extension Configuration {
-    /// Makes the store, which was put back to an earlier copy, the deployment's store again. No server may use
-    /// it. What `former` has ended since is ended again. `now` is in whole Unix seconds.
+    /// Makes the store, which was put back to an earlier copy, the deployment's store again. No server
+    /// may use it. What `former` has ended since is ended again. `now` is in whole Unix seconds.
     package func restoreInPlace(
         after former: FormerDeployment?, environment: [String: String], now: Int64
     ) throws(OperationalError) -> InPlaceRestoration.Outcome {

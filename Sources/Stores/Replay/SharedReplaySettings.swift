@@ -18,12 +18,13 @@ package struct SharedReplaySettings: Sendable {
 
     /// `secret` is the deployment's own. `formerFloor` tells up to where a replay file may have admitted
     /// signatures, and `refused` which creation times an operator's confirmation of the clock refuses.
-    /// `exchangeHead` takes the sealed head of the store that a server apart from the store keeps, and returns
-    /// what it is to keep instead, if anything. `note` gets one line whenever the state changes.
+    /// `exchangeHead` takes the sealed head of the store that a server apart from the store keeps, and
+    /// returns what it is to keep instead, if anything. `note` gets one line whenever the state changes.
     package init(
         secret: Secret, retention: ReplayRetention, refused: TimeIntervals = TimeIntervals(),
         formerFloor: @escaping @Sendable () -> Int64 = { 0 },
-        exchangeHead: @escaping @Sendable ([UInt8]?) -> [UInt8]? = { _ in nil }, patience: Int = SharedReplayKind.patience,
+        exchangeHead: @escaping @Sendable ([UInt8]?) -> [UInt8]? = { _ in nil },
+        patience: Int = SharedReplayKind.patience,
         clock: any TimeSource = SystemTime(), note: @escaping @Sendable (String) -> Void
     ) {
         (self.secret, self.retention, self.refused) = (secret, Locked(retention), refused)

@@ -189,8 +189,8 @@ final class RowRecorder {
         return count
     }
 
-    /// Not from zero: a digest from before would fit once more when as many changes have been made. Above what
-    /// nodes have followed, for which the store would otherwise be an earlier copy.
+    /// Not from zero: a digest from before would fit once more when as many changes have been made. Above
+    /// what nodes have followed, for which the store would otherwise be an earlier copy.
     private func firstChanges(
         of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
     ) throws(OperationalError) -> UInt64 {
@@ -198,7 +198,9 @@ final class RowRecorder {
             try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0)?.changes },
             rows.head?.kept?.changes,
         ]
-        let former = changes.compactMap { $0.flatMap { $0.indices.contains(table.number) ? $0[table.number] : nil } }
+        let former = changes.compactMap {
+            $0.flatMap { $0.indices.contains(table.number) ? $0[table.number] : nil }
+        }
         guard let latest = former.max() else { return UInt64.random(in: 0..<(1 << 62)) }
         return latest &+ UInt64.random(in: 1..<(1 << 32))
     }

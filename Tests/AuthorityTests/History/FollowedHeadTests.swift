@@ -14,15 +14,18 @@ extension FollowedHead {
 /// A store is accepted unless it is behind the head that the data folder has kept, or has another history.
 @Suite struct FollowedHeadTests {
     private let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-    private let rows = RowAuthenticator(key: Secret(random: 32))!
+    private let rows: RowAuthenticator
 
     private let chain = AuditChain(key: Secret(random: 32))
+
+    init() throws { rows = try #require(RowAuthenticator(key: Secret(random: 32))) }
 
     private func head(under rows: RowAuthenticator? = nil) throws -> FollowedHead {
         try FollowedHead(in: DataFolder(path, absence: .create), under: rows ?? self.rows, chain: chain)
     }
 
-    /// Each record is one byte, its number. `record` is that of the record that was followed, if it is another.
+    /// Each record is one byte, its number. `record` is that of the record that was followed, if it is
+    /// another.
     private func state(
         changes: [UInt64] = [10, 20], audit: Int64 = 3, transactions: Int64 = 5, restored: Int64? = nil,
         record: UInt8? = nil
@@ -96,9 +99,10 @@ extension FollowedHead {
         try head().compare(found, of: "db")
         // One that another deployment has sealed does not count.
         found = state()
-        found.reported = RowAuthenticator(key: Secret(random: 32))!.seal(StoreHead())
+        found.reported = try #require(RowAuthenticator(key: Secret(random: 32))).seal(StoreHead())
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-        try FollowedHead(in: DataFolder(folder, absence: .create), under: rows, chain: chain).compare(found, of: "db")
+        try FollowedHead(in: DataFolder(folder, absence: .create), under: rows, chain: chain).compare(
+            found, of: "db")
     }
 
     private func kept(after state: StoreState) throws -> StoreHead {
@@ -117,7 +121,7 @@ extension FollowedHead {
     }
 
     @Test func aHeadOfAnotherDeploymentDoesNotCount() throws {
-        let other = RowAuthenticator(key: Secret(random: 32))!
+        let other = try #require(RowAuthenticator(key: Secret(random: 32)))
         try head(under: other).compare(StoreState(), of: "db")
         try head().compare(state(changes: [100, 100]), of: "db")
         #expect(try head(under: other).kept == nil)
