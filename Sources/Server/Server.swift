@@ -177,7 +177,7 @@ public enum Server {
             assertionKeys: assertionKeys, once: once, keys: keys,
             guesses: accounts.services.guesses.accounts,
             routes: routes, readiness: readiness, membership: membership, drills: drills,
-            webhooks: webhooks, releases: keys,
+            webhooks: webhooks,
             sockets: ListeningSockets(inheritance, passed: passed), services: services,
             composition: composition, clock: clock
         ) { authorities in

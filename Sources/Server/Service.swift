@@ -50,7 +50,7 @@ final class Service: @unchecked Sendable {
         keys: ReleaseKeyDirectory, guesses: AccountGuesses,
         routes: RouteTable,
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
-        webhooks: WebhookSender, releases: ReleaseKeyDirectory,
+        webhooks: WebhookSender,
         sockets: ListeningSockets, services: AdminServices?, composition: any ServerComposition,
         clock: TrustedClock,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
@@ -100,7 +100,7 @@ final class Service: @unchecked Sendable {
                 loops.append(Metrics.Loop(lag: loop.lag, pool: pool?.usage))
                 let gate = try makeGate(authorities)
                 let gateway = Gateway(
-                    gate: gate, releases: releases, signing: signing,
+                    gate: gate, releases: keys, signing: signing,
                     backend: pool.map { .upstream($0) } ?? .echo,
                     identity: CallerIdentityFields(
                         assertionKeys, configuration: configuration, authorities: authorities,

@@ -595,8 +595,8 @@ def test_a_call_reads_few_pages_of_the_store(tmp_path):
         path = deployment.data / "countersign.db"
         database = sqlite3.connect(path, isolation_level=None)
         database.execute("WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 8000) "
-                         "INSERT INTO webhook_delivery (endpoint, event, created, due, attempts, given_up, body) "
-                         "SELECT 'w_1', 'evt_1', unixepoch(), 0, 0, unixepoch(), zeroblob(4000) FROM many")
+                         "INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, given_up, body) "
+                         "SELECT 'w_1', 'evt_1', 0, unixepoch(), 0, 0, unixepoch(), zeroblob(4000) FROM many")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database.close()
         size = path.stat().st_size

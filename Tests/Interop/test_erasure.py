@@ -80,7 +80,7 @@ def test_shown_exported_erased(served, tmp_path):
     assert person.run("request", "/hello").returncode == 1, "the running server has ended the session"
     assert gateway.process.poll() is None
     named = [record for record in records(gateway) if record.get("pseudonym") == shown["pseudonym"]]
-    assert [record["action"] for record in named] == ["account.register", "account.erase"]
+    assert [record["action"] for record in named] == ["account.register", "account.export", "account.erase"]
     assert all(record["account"] is None for record in named)
     assert run("account", "show", "demo", name, "--data", gateway.data).returncode == 1
 

@@ -100,9 +100,9 @@ def test_a_route_that_needs_a_session(gateway):
     key = parity.key()
     request = key.request()
     code, alone, kept, _ = parity.codes(request, key.key_id, *secret(key))
-    assert (code, alone, kept) == ("session-ended", "accepted", "session-ended")
+    assert (code, alone, kept) == ("session-required", "accepted", "session-required")
     given = ("--key-id", key.key_id, *secret(key), "--data", gateway.data)
-    assert json.loads(run("explain", *given, "--json", stdin=request).out)["code"] == "session-ended"
+    assert json.loads(run("explain", *given, "--json", stdin=request).out)["code"] == "session-required"
 
 
 @pytest.mark.parametrize(("setting", "expected"), [("off", "scheme-not-allowed"), ("on", "accepted")])

@@ -291,7 +291,7 @@ def test_a_session_that_is_not_signed_gets_none(shop):
     assert json.loads(shop.gateway.send(unsigned).body)["code"] == "unsigned"
     alone = shop.gateway.key.request("POST", f"{bearer.PREFIX}/uploads", b"{}",
                                      fields=[("content-type", "application/json")])
-    assert json.loads(shop.gateway.send(alone).body)["code"] == "session-ended"
+    assert json.loads(shop.gateway.send(alone).body)["code"] == "session-required"
 
 
 def test_no_more_than_the_policy_allows_and_none_where_it_says_nothing(tmp_path):

@@ -335,7 +335,7 @@ INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, 
 SELECT :endpoint, 'evt_' || n, :account, :now, :due, 0, :given_up, x'7b7d' FROM many"""
 
 
-def fill(served, endpoint: str, count: int, account: int | None = None, given_up: int | None = None) -> None:
+def fill(served, endpoint: str, count: int, account: int = 0, given_up: int | None = None) -> None:
     """Rows of the outbox that are not due for a long time, or were given up."""
     database = sqlite3.connect(served.data / "countersign.db", isolation_level=None)
     database.execute(FILL, {"count": count, "endpoint": endpoint, "account": account, "now": int(time.time()), "due": LATER,

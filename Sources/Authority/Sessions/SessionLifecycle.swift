@@ -175,24 +175,27 @@ extension SessionLifecycle {
     /// Seconds for which an ended session's key is kept, so that its holder learns why it ended. Source:
     /// docs/protocol.md, "Sessions".
     package static let endedSessionRetention: Int64 = 30 * 86_400
-    /// The retention while there are more than ``mostEnded`` ended sessions.
+    /// The retention of ended sessions while there are more than ``mostKept`` of them, and of expired ones
+    /// while there are more than ``mostKept`` sessions that have not ended.
     private static let shortEndedSessionRetention: Int64 = 86_400
-    private static let mostEnded = 1_000_000
+    private static let mostKept = 1_000_000
     private static let batchSize = 200
 
     /// A timer calls it every few seconds.
     package func performMaintenance(at now: TrustedTime) async throws(Refusal) {
-        let patience =
-            directory.counts.ended > SessionLifecycle.mostEnded
-            ? SessionLifecycle.shortEndedSessionRetention : SessionLifecycle.endedSessionRetention
-        for app in directory.keys.apps {
-            try await forgetUnused(of: app, before: now.earlier(by: SessionLifecycle.endedSessionRetention))
-        }
+        let counts = directory.counts
+        let expired = SessionLifecycle.retention(among: counts.all - counts.ended)
+        for app in directory.keys.apps { try await forgetUnused(of: app, before: now.earlier(by: expired)) }
         let ended = try await writer.write { (store) throws(OperationalError) in
             try store.forgetSessions(
-                endedBefore: now.earlier(by: patience), limit: SessionLifecycle.batchSize)
+                endedBefore: now.earlier(by: SessionLifecycle.retention(among: counts.ended)),
+                limit: SessionLifecycle.batchSize)
         }
         directory.forget(ended)
+    }
+
+    private static func retention(among count: Int) -> Int64 {
+        count > mostKept ? shortEndedSessionRetention : endedSessionRetention
     }
 
     /// Deletes sessions that were over at that time, although nothing ended them.

@@ -13,8 +13,8 @@ package struct ClockTrust: Sendable, Equatable {
     /// deleted by it after a start.
     package static let patience: Int64 = 600_000
     /// How far a clock that was taken at its word after a restart of the machine may be set in its first ten
-    /// minutes: it is synchronized then.
-    private static let mostFirstStep: Int64 = 60_000
+    /// minutes, all steps together: it is synchronized then.
+    private static let mostFirstSteps: Int64 = 130_000
     /// The mark follows the wall clock by at most one millisecond for so many that pass.
     private static let leastRatio: Int64 = 1_000
     /// How long the mark stays before it follows the wall clock.
@@ -87,6 +87,7 @@ package struct ClockTrust: Sendable, Equatable {
     package private(set) var lastDoubt: Doubt?
     /// Until when the mark may be set anew by a step; nil if it may not.
     private var settlesUntil: Int64?
+    private var stepsLeft = ClockTrust.mostFirstSteps
     private var needsConfirmation = false
     private var newestRecord: Int64 = 0
     private var certificateEnd: Int64?
@@ -105,6 +106,8 @@ package struct ClockTrust: Sendable, Equatable {
         if let last, beginning.isSameBoot, last.mark != nil {
             self = last
             if let since = agreesSince, since > reading.uptime { agreesSince = nil }
+            // What was taken at its word a moment ago may still be synchronized.
+            settlesUntil = isTrusted ? agreesSince.map { $0 + ClockTrust.patience } : nil
         } else {
             let floor = max(last?.lastTrusted ?? 0, beginning.newestRecord)
             self.init(mark: nil, agreesSince: nil, isTrusted: last?.isTrusted ?? true, lastTrusted: floor)
@@ -155,7 +158,7 @@ package struct ClockTrust: Sendable, Equatable {
         return true
     }
 
-    /// A machine that was just restarted sets its clock by small steps.
+    /// A machine that was just restarted sets its clock by small steps. Sweeps wait ten minutes after each.
     private mutating func settle(_ reading: Reading) {
         guard let mark, let end = settlesUntil else { return }
         guard reading.uptime < end else {
@@ -163,9 +166,8 @@ package struct ClockTrust: Sendable, Equatable {
             return
         }
         let step = reading.wall - mark.time(at: reading.uptime)
-        guard abs(step) > ClockTrust.tolerance, abs(step) <= ClockTrust.mostFirstStep else { return }
-        // One such step: more of them would add up.
-        settlesUntil = nil
+        guard abs(step) > ClockTrust.tolerance, abs(step) <= stepsLeft else { return }
+        stepsLeft -= abs(step)
         agreesSince = nil
         self.mark = Mark(wall: reading.wall, uptime: reading.uptime)
     }

@@ -131,7 +131,7 @@ package final class GatewayServer: StagedServer {
             return .listens(on: port)
         } catch {
             // Any other start failure is a fault of the lab.
-            guard error.description.contains("is in use by another process") else { throw error }
+            guard error.description.contains("one server runs on a data folder") else { throw error }
             return .refusedToStart(error.description)
         }
     }
