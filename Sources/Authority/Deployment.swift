@@ -4,6 +4,14 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
+/// Which copies of a deployment's store are opened.
+package enum AcceptedCopy: Sendable {
+    /// One that has all changes that the data folder has followed.
+    case latest
+    /// An earlier one, too: for what makes it the deployment's store again, or examines it.
+    case any
+}
+
 /// A data folder, its store and its master key, opened together and checked to belong together.
 package final class Deployment: Sendable {
     package let folder: DataFolder
@@ -20,8 +28,12 @@ package final class Deployment: Sendable {
     /// What a replay guard outside this machine derives its keys from.
     package let replaySecret: Secret
     private let tombstones = Locked<AccountTombstoneKey?>(nil)
-    /// Authenticates the rows; every connection to the store needs it.
+    /// Authenticates the rows of copies of the store.
     package let rows: RowAuthenticator
+    /// Authenticates the rows of the store itself; every connection to it needs this one.
+    package let ownRows: RowAuthenticator
+    /// How far the store had come when this data folder's processes last followed it.
+    package let head: FollowedHead
     /// The party that changes are recorded for.
     let actor: AuditActor
     package let clock: any TimeSource
@@ -32,7 +44,8 @@ package final class Deployment: Sendable {
     package init(
         folder: DataFolder, store: any Store, environment: [String: String], actor: AuditActor = .thisProcess,
         clock: any TimeSource = SystemTime(), rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
-        consenting consent: MigrationConsent = .expanding, policyFiles: PolicyFiles? = nil
+        consenting consent: MigrationConsent = .expanding, policyFiles: PolicyFiles? = nil,
+        accepting copy: AcceptedCopy = .latest
     ) throws(OperationalError) {
         let source = MasterKeySource(environment: environment, folder: folder)
         masterKeySource = source
@@ -69,9 +82,48 @@ package final class Deployment: Sendable {
         self.folder = folder
         self.policyFiles = policyFiles ?? PolicyFiles(folder: folder.policyFiles)
         self.store = store
-        try store.authenticate(by: rows)
+        head = try FollowedHead(in: folder, under: rows, chain: auditChain, accepting: copy)
+        ownRows = rows.following(head)
+        try followingStore { () throws(OperationalError) in try store.authenticate(by: ownRows) }
         if !hasBegun, try !KeyFile.exists(folder.storeMark) {
             try KeyFile.make(at: folder.storeMark, holding: Secret(copying: Array("1\n".utf8).span))
+        }
+    }
+
+    /// Throws if the store is behind the head that this data folder has followed, and tells the other
+    /// nodes of that; otherwise follows it.
+    package func followStore() throws(OperationalError) {
+        try followingStore { () throws(OperationalError) in
+            try head.require(of: "the store") { (number) throws(OperationalError) in
+                try store.state(askingForAuditRecord: number)
+            }
+        }
+    }
+
+    /// The time of a restoration in place at `now`: later than any that is known, so that no head of before
+    /// counts.
+    package func nextRestoration(at now: Int64) throws(OperationalError) -> Int64 {
+        let state = try store.state(askingForAuditRecord: 0)
+        let known = [
+            head.kept?.restored, state.restored.flatMap { rows.openRestored($0) },
+            state.reported.flatMap { rows.openHead($0)?.restored },
+        ]
+        return max(now, (known.compactMap(\.self).max() ?? 0) + 1)
+    }
+
+    /// From when keyed requests are accepted after a restoration: for as long as clients may repeat them,
+    /// it is not known which ones ran since the copy was made. 0 for always.
+    package func keyedRequestsStart(keptFor seconds: Int64) throws(OperationalError) -> Int64 {
+        let restored = try store.value(of: .restoredInPlace).flatMap { rows.openRestored($0) }
+        return max(try folder.keyedRequestsStart() ?? 0, restored.map { $0 + seconds } ?? 0)
+    }
+
+    private func followingStore(_ body: () throws(OperationalError) -> Void) throws(OperationalError) {
+        do {
+            try body()
+        } catch {
+            head.report { (sealed) throws(OperationalError) in try store.report(sealed) }
+            throw error
         }
     }
 

@@ -9,7 +9,7 @@ import CountersignWire
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
     IdempotencyTable, UploadTicketStore, ErasureStore, RowAuthenticationStore, ListingStore, SealStore,
-    NodeStore, SchemaStore, WebhookStore, AccountCodeStore
+    NodeStore, SchemaStore, WebhookStore, AccountCodeStore, HistoryStore
 {
     /// Creates the store, or migrates it to this build's level. Before that, a store that does not exist
     /// is read as empty, and nothing is written.
@@ -150,6 +150,10 @@ package enum MetaName: String, Sendable, CaseIterable {
     case writeCheck = "write-check"
     /// When an operator last accepted the rows as they were: whole Unix seconds, in decimal.
     case rowsAccepted = "rows-accepted"
+    /// When an operator last restored the store in place, sealed under a key of the rows.
+    case restoredInPlace = "restored-in-place"
+    /// The head that a node had followed when it found the store behind, sealed under a key of the rows.
+    case reportedHead = "reported-head"
     /// The store that all of this was moved to, and when: its address, and whole Unix seconds. No program
     /// goes on with the one that has it.
     case movedTo = "moved-to"

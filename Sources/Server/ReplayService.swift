@@ -78,6 +78,7 @@ package final class ReplayService {
                 rival: { (guarding, isStarting) throws(OperationalError) in
                     try store.rival(of: guarding, besides: own, isStarting: isStarting)
                 },
+                exchangeHead: { [head = deployment.head] in head.exchange($0) },
                 note: { log?.note(subject: "replay", message: $0) })
             let shared: any SharedReplayGuard
             if let address = location.redis {

@@ -124,6 +124,8 @@ public enum Server {
             try replays.reclaim(at: SystemTime().now)
         }
         try membership?.enter()
+        // The guard's server may have kept a later head than the data folder has.
+        try deployment.followStore()
         let replay = replays.backend.drilled(by: drills.replay)
         let signing = try ResponseSigner(deployment)
         readiness.watch(.replay) { [shared = replays.backend.shared] in
@@ -149,7 +151,7 @@ public enum Server {
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
             sessions: sessions, writer: tellingWriter,
             shared: configuration.store.openLogins(
-                authenticatingBy: deployment.rows, interruptedBy: drills.store), replay: replay,
+                authenticatingBy: deployment.ownRows, interruptedBy: drills.store), replay: replay,
             sharing: inheritance?.limits,
             handOver: handOver, log: log, clock: clock, composition: composition)
         let running = RunningConfiguration(configuration)

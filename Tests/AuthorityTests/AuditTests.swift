@@ -136,6 +136,8 @@ import Testing
         #expect(AuditHead(noted.text) == noted && noted.number == 2)
         #expect(try findings(noted: noted) == [])
         #expect(FileManager.default.createFile(atPath: path, contents: earlier))
+        // With the head that the data folder keeps, the store would not be opened (`FollowedHead`).
+        try FileManager.default.removeItem(atPath: "\(folder.data)/followed-head")
         #expect(try findings() == [], "alone, it cannot tell")
         #expect(try findings(noted: noted) == [.notedHeadMissing(noted)])
         // Nor does another second record pass for the one that was there.

@@ -64,6 +64,10 @@ final class FailingStore: Store {
         return try base.snapshot()
     }
     func revision() throws(OperationalError) -> Int64 { try base.revision() }
+    func state(askingForAuditRecord number: Int64) throws(OperationalError) -> StoreState {
+        try base.state(askingForAuditRecord: number)
+    }
+    func report(_ head: [UInt8]) throws(OperationalError) { try base.report(head) }
     func apps() throws(OperationalError) -> [App] { try base.apps() }
     func app(_ name: AppName) throws(OperationalError) -> App? { try base.app(name) }
     func insert(_ app: App, recording draft: AuditDraft) throws(OperationalError) -> InsertOutcome {

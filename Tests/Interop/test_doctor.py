@@ -65,7 +65,7 @@ def test_a_sound_deployment_is_well_and_stays_as_it_is(served):
     assert [finding["topic"] for finding in findings] == sorted((finding["topic"] for finding in findings), key=TOPICS.index)
     after = contents(gateway.data)
     assert all(after[name] == content for name, content in before.items() if not name.startswith("countersign.db")
-               and name not in ("login-limits", "generation"))
+               and name not in ("login-limits", "generation", "followed-head"))
     text = run("doctor", "--data", gateway.data, "--listen", f"127.0.0.1:{gateway.port}", *upstream).out
     assert "✓ listener" in text and "answers over TLS" in text
 

@@ -120,14 +120,17 @@ class Postgres:
         server = of or self
         return self.run("pg_dump", "-h", str(server.folder), "-p", str(server.port), "-U", USER, *options, database)
 
+    def load(self, dump: str, database: str) -> str:
+        """Makes a database from a dump, as an operator restores one; its address by the socket."""
+        path = self.folder / f"{database}.sql"
+        path.write_text(dump)
+        path.chmod(0o644)
+        address = self.create(database)
+        self.run("psql", "-h", str(self.folder), "-p", str(self.port), "-U", USER, "-d", database, "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", str(path))
+        return address
+
     def copy(self, database: str, other: str, *, of: "Postgres | None" = None) -> None:
-        """Makes another database by `pg_dump` and `psql`, as an operator restores one."""
-        place = ("-h", str(self.folder), "-p", str(self.port), "-U", USER)
-        dump = self.folder / f"{other}.sql"
-        dump.write_text(self.dump(database, of=of))
-        dump.chmod(0o644)
-        self.create(other)
-        self.run("psql", *place, "-d", other, "-XAtq", "-v", "ON_ERROR_STOP=1", "-f", str(dump))
+        self.load(self.dump(database, of=of), other)
 
     def address(self, database: str) -> str:
         return f"postgres://{USER}@{str(self.folder).replace('/', '%2F')}:{self.port}/{database}"

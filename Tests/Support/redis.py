@@ -55,9 +55,9 @@ class RedisServer:
         return call(self.port, *parts)
 
     def keys(self, part: str = "") -> int:
-        """The keys with that in their names, but for those of the gateways' own probes, which come and go."""
+        """The keys with that in their names, but for those of the gateways' own probes, which come and go, and the store's head."""
         script = ("local count = 0 for _, key in ipairs(redis.call('KEYS', '*')) do if string.find(key, ARGV[1], 1, true) and not "
-                  "string.find(key, 'probe-', 1, true) then count = count + 1 end end return count")
+                  "string.find(key, 'probe-', 1, true) and not string.find(key, ':head', 1, true) then count = count + 1 end end return count")
         return int(self.call("EVAL", script, "0", part)[1:])
 
     def signal(self, number: int) -> None:

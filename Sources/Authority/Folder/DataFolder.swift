@@ -100,6 +100,8 @@ package struct DataFolder: Sendable, Equatable {
     package var backupLock: String { file("backup.lock") }
     /// From when keyed requests are accepted again, after a restore.
     package var keyedRequestsFrom: String { file("keyed-requests-from") }
+    /// The highest head of the store that was followed (``FollowedHead``).
+    package var followedHead: String { file("followed-head") }
     package var tls: String { file("tls") }
 
     /// Throws if there is no folder at the path.

@@ -20,4 +20,21 @@ extension NodeStore {
             late = try nodes().unconfirmed(of: first.change)
         }
     }
+
+    /// Waits until the leases of nodes that are gone have lapsed. Throws if a node renews its lease
+    /// meanwhile.
+    package func requireNoLiveNodes() throws(OperationalError) {
+        var live = try nodes().nodes.filter(\.isLive)
+        while !live.isEmpty {
+            usleep(100_000)
+            let later = try nodes().nodes.filter(\.isLive)
+            if let node = later.first(where: { node in
+                live.contains { $0.id == node.id && $0.silence > node.silence }
+            }) {
+                throw OperationalError(
+                    .failed, message: "node \(node.name) uses the store; stop all gateways first")
+            }
+            live = later
+        }
+    }
 }

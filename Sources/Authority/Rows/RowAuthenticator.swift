@@ -21,7 +21,9 @@ package final class RowAuthenticator: Sendable {
     /// Encrypts digests: from two successive digests in the clear, the sum of a single row would be known.
     private let digestKey: MasterKey
     private let findingsKey: HMACSHA256
-    private let findings = Locked(Findings())
+    private let findings: Locked<Findings>
+    /// What the store must have reached; nil for connections to copies of it.
+    package let head: FollowedHead?
 
     private struct Findings {
         var refusals: UInt64 = 0
@@ -65,7 +67,16 @@ package final class RowAuthenticator: Sendable {
         tagKey = part("tag").withExposedBytes { HMACSHA256(key: $0) }
         sumKey = part("sum").withExposedBytes { HMACSHA256(key: $0) }
         findingsKey = part("findings").withExposedBytes { HMACSHA256(key: $0) }
+        (findings, head) = (Locked(Findings()), nil)
     }
+
+    private init(_ other: RowAuthenticator, following head: FollowedHead) {
+        (tagKey, sumKey, digestKey) = (other.tagKey, other.sumKey, other.digestKey)
+        (findingsKey, findings, self.head) = (other.findingsKey, other.findings, head)
+    }
+
+    /// The same keys and findings, for connections to the deployment's own store.
+    func following(_ head: FollowedHead) -> RowAuthenticator { RowAuthenticator(self, following: head) }
 
     package func tag(of message: RowMessage) -> [UInt8] {
         let digest = tagKey.authenticate(message.bytes.span)

@@ -42,6 +42,7 @@ extension MetaName {
         case .masterKeyCheck, .masterKeyNextCheck:
             "It is sealed under the master key, and contains the key by which rows are verified."
         case .auditHead: "It has a MAC, and the sealed summary of all digests contains its number."
+        case .restoredInPlace, .reportedHead: "It is sealed under a key of the rows."
         case .sealSlot, .replayFile, .replayEpoch, .replayConfirmation, .sharedSettings, .answerKey,
             .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .pinManifests,
             .webhooks, .webhookKeys, .webhookStages, .meterBegan, .writeCheck, .rowsAccepted, .movedTo,

@@ -61,10 +61,12 @@ package struct Invocation: Sendable {
         return try Configuration.dataFolder(in: sources)
     }
 
-    func deployment(absence: DataFolder.MissingFolderAction = .fail) throws(OperationalError) -> Deployment {
+    func deployment(
+        absence: DataFolder.MissingFolderAction = .fail, accepting copy: AcceptedCopy = .latest
+    ) throws(OperationalError) -> Deployment {
         if let host { return try host.open(environment: environment.variables) }
         let deployment = try configuration().openDeployment(
-            absence: absence, environment: environment.variables)
+            absence: absence, environment: environment.variables, accepting: copy)
         noteMigration(deployment.migration)
         return deployment
     }

@@ -6,9 +6,15 @@ import CountersignWire
 
 extension Command {
     static let restore = Command(
-        words: ["restore"], summary: "make a deployment from a backup, in an empty data folder",
-        positionals: [Positional(name: "FILE")],
+        words: ["restore"],
+        summary: "make a deployment from a backup, or accept a store that was put back to an earlier copy",
+        positionals: [Positional(name: "FILE", presence: .optional)],
         options: [
+            .flag(
+                "in-place",
+                meaning:
+                    "instead of FILE: the store itself was put back to an earlier copy; ends what may have "
+                    + "ended since"),
             .value(
                 "key", placeholder: "FILE",
                 meaning: "the secret key, of a backup that was made with --recipient"),
@@ -19,9 +25,10 @@ extension Command {
                 "master-key-id", placeholder: "HEX",
                 meaning: "the id of the master key as `backup` printed it; needed if the backup has the key"),
             .value(
-                "erasures-from", placeholder: "DIR",
-                meaning: "the former data folder: what was erased, locked, removed or retired there is again"
-            ),
+                "erasures-from", placeholder: "DIR|URL",
+                meaning:
+                    "the former data folder or database: what was erased, locked, removed or retired there "
+                    + "is again"),
             .data, .json,
         ],
         notes: """
@@ -32,10 +39,43 @@ extension Command {
             --erasures-from), and requests with an Idempotency-Key refused for a day, because nothing \
             is known of what happened since the backup. The superuser restores only to a folder that \
             nobody else can write to: run it as the gateway's user. \
-            docs/operate/backup.md tells what else to do. A master key that the process is given \
+            With --in-place the same is done to the store that --store names, once PostgreSQL's tools have \
+            restored it, or its file was copied back. All gateways must be stopped. \
+            docs/operate/backup.md and docs/operate/postgresql-backup.md tell what else to do. A master key \
+            that the process is given \
             (COUNTERSIGN_MASTER_KEY, or a credential) is used, too, and not written to the folder.
             """
     ) { (run) throws(OperationalError) in
+        let former = try run.arguments.value("erasures-from").map { (text) throws(OperationalError) in
+            try FormerDeployment(text)
+        }
+        if run.arguments.has("in-place") {
+            try restoreInPlace(run, after: former)
+        } else {
+            try restoreBackup(run, after: former)
+        }
+        return .success
+    }
+
+    private static func restoreInPlace(
+        _ run: Invocation, after former: FormerDeployment?
+    ) throws(OperationalError) {
+        let others = ["key", "master-key", "master-key-id"].filter { run.arguments.value($0) != nil }
+        guard run.arguments.positional("FILE") == nil, others.isEmpty else {
+            throw OperationalError(
+                .usage,
+                message:
+                    "--in-place: expected no FILE and no key; it is for the store itself, which was put back "
+                    + "to an earlier copy")
+        }
+        let outcome = try run.configuration().restoreInPlace(
+            after: former, environment: run.environment.variables, now: run.now)
+        try run.print(outcome.json) { outcome.text }
+    }
+
+    private static func restoreBackup(
+        _ run: Invocation, after former: FormerDeployment?
+    ) throws(OperationalError) {
         var keys = BackupKeys()
         if let path = run.arguments.value("key") { keys.secretKey = (try BackupSecretKey(file: path), path) }
         if let path = run.arguments.value("master-key") {
@@ -49,44 +89,63 @@ extension Command {
         let line = BackupProgressLine(run.console)
         let outcome = try run.configuration().restore(
             from: path, opening: keys,
-            after: run.arguments.value("erasures-from").map { (path) throws(OperationalError) in
-                try FormerDeployment(path)
-            }, environment: run.environment.variables, now: run.now
+            after: former, environment: run.environment.variables, now: run.now
         ) { line.show($0) }
         line.end()
         try run.print(outcome.json) { outcome.text }
-        return .success
+    }
+}
+
+extension InPlaceRestoration.Outcome {
+    fileprivate var json: JSONValue {
+        .object(
+            [(name: "head", value: .string(head.text))] + ended.members + [
+                ("repeated", repeated.map(\.json) ?? .null),
+                ("keyed_requests_from", .integer(keyedRequestsFrom)),
+            ])
+    }
+
+    fileprivate var text: String {
+        """
+        accepted the store as it was at record \(head.number) of its audit log, verified
+        \(ended.text)
+        \(FormerDeployment.Repeated.text(repeated))
+        the next start refuses signatures made up to a window after it, and requests with an \
+        Idempotency-Key are refused until \(TimeText.text(keyedRequestsFrom))
+        """
+    }
+}
+
+extension StoreRestoration.Ended {
+    fileprivate var members: [(name: String, value: JSONValue)] {
+        [
+            ("sessions_ended", .integer(sessions)), ("upload_tickets_removed", .integer(uploadTickets)),
+            ("reset_codes_removed", .integer(resetCodes)), ("known_devices_removed", .integer(knownDevices)),
+        ]
+    }
+
+    fileprivate var text: String {
+        "\(sessions) sessions ended, \(uploadTickets) upload tickets, \(resetCodes) reset codes and "
+            + "\(knownDevices) known devices removed"
     }
 }
 
 extension DeploymentRestoration.Outcome {
     fileprivate var json: JSONValue {
         .object(
-            manifest.members + [
-                ("sessions_ended", .integer(ended.sessions)),
-                ("upload_tickets_removed", .integer(ended.uploadTickets)),
-                ("reset_codes_removed", .integer(ended.resetCodes)),
-                ("known_devices_removed", .integer(ended.knownDevices)),
+            manifest.members + ended.members + [
                 ("repeated", repeated.map(\.json) ?? .null),
                 ("floor", .integer(floor)), ("keyed_requests_from", .integer(keyedRequestsFrom)),
                 ("master_key_written", .bool(hasWrittenMasterKey)),
             ])
     }
 
-    private var repeatedText: String {
-        guard let repeated else { return "what was erased, locked or retired since is as it was" }
-        return
-            "\(repeated.erased) accounts erased, \(repeated.removed) removed and \(repeated.locked) locked "
-            + "again, \(repeated.reservedNames) erased names reserved, \(repeated.retired) releases retired"
-    }
-
     fileprivate var text: String {
         """
         restored as it was at \(TimeText.text(manifest.made)): \(manifest.rows) rows, verified
         master key \(manifest.masterKey)
-        \(ended.sessions) sessions ended, \(ended.uploadTickets) upload tickets, \(ended.resetCodes) \
-        reset codes and \(ended.knownDevices) known devices removed
-        \(repeatedText)
+        \(ended.text)
+        \(FormerDeployment.Repeated.text(repeated))
         signatures made up to \(TimeText.text(floor)) are refused, and requests with an Idempotency-Key \
         until \(TimeText.text(keyedRequestsFrom))
         """
@@ -94,6 +153,13 @@ extension DeploymentRestoration.Outcome {
 }
 
 extension FormerDeployment.Repeated {
+    fileprivate static func text(_ repeated: FormerDeployment.Repeated?) -> String {
+        guard let repeated else { return "what was erased, locked or retired since is as it was" }
+        return
+            "\(repeated.erased) accounts erased, \(repeated.removed) removed and \(repeated.locked) locked "
+            + "again, \(repeated.reservedNames) erased names reserved, \(repeated.retired) releases retired"
+    }
+
     fileprivate var json: JSONValue {
         [
             "erased": .integer(erased), "reserved_names": .integer(reservedNames),

@@ -222,7 +222,8 @@ extension Configuration {
             throw OperationalError(
                 .usage,
                 message: "backup: the store is a PostgreSQL database; back it up with pg_dump or "
-                    + "pg_basebackup, and the data folder's master.key apart (docs/operate/postgresql.md)")
+                    + "pg_basebackup, and the data folder's master.key apart "
+                    + "(docs/operate/postgresql-backup.md)")
         }
         guard !options.hasMasterKey || options.recipient != nil else {
             throw OperationalError(

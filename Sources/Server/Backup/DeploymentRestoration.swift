@@ -155,20 +155,18 @@ package struct DeploymentRestoration {
         let keyedRequestsFrom = now + IdempotencyCoordinator.keptSeconds
         try folder.refuseKeyedRequests(until: keyedRequestsFrom)
         let manifest = verified.manifest
-        let ended = try StoreRestoration(of: draft, authenticatingBy: deployment.rows).run(at: now) { ended in
+        let ended = try StoreRestoration(
+            at: .sqlite(path: draft), authenticatingBy: deployment.rows
+        ).run(at: now) { ended in
             deployment.auditDraft(
                 for: .backupRestore, on: .deployment,
                 details: [
                     ("made", .integer(manifest.made)), ("head", .string(manifest.auditHead.text)),
-                    ("sessions", .integer(ended.sessions)),
-                    ("upload_tickets", .integer(ended.uploadTickets)),
-                    ("reset_codes", .integer(ended.resetCodes)),
-                    ("known_devices", .integer(ended.knownDevices)),
-                ])
+                ] + ended.details)
         }
         let repeated = try former.map { (former) throws(OperationalError) in
             try former.repeatEndings(
-                in: deployment, storedAt: draft, following: manifest.auditHead, at: now)
+                in: deployment, storedAt: .sqlite(path: draft), following: manifest.auditHead, at: now)
         }
         let floor = try raiseFloor(
             of: deployment, window: repeated?.longestWindow ?? DeploymentRestoration.reserve)
@@ -243,6 +241,16 @@ package struct DeploymentRestoration {
     }
 }
 
+extension StoreRestoration.Ended {
+    /// As the audit log has them.
+    var details: [(name: String, value: JSONValue)] {
+        [
+            ("sessions", .integer(sessions)), ("upload_tickets", .integer(uploadTickets)),
+            ("reset_codes", .integer(resetCodes)), ("known_devices", .integer(knownDevices)),
+        ]
+    }
+}
+
 extension Configuration {
     /// Makes a deployment in the data folder, which must be empty or not there, from the backup at `path`.
     /// Without a master key in `keys` or in the backup, the one that the process is given is used.
@@ -256,7 +264,8 @@ extension Configuration {
             throw OperationalError(
                 .usage,
                 message: "restore: --store is a PostgreSQL database; restore that with pg_restore, or from "
-                    + "a base backup (docs/operate/postgresql.md)")
+                    + "a base backup, and then run `countersign restore --in-place` "
+                    + "(docs/operate/postgresql-backup.md)")
         }
         return try DeploymentRestoration(
             of: path, opening: keys, with: self, database: database, former: former,

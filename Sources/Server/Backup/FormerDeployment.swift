@@ -3,8 +3,8 @@ import CountersignGate
 import CountersignSQL
 import CountersignWire
 
-/// The data folder that a restored deployment replaces, if its store can still be read: what was erased,
-/// locked, removed or retired in it since the backup is so again.
+/// The data folder or database that a restored deployment replaces, if its store can still be read: what was
+/// erased, locked, removed or retired in it since the backup is so again.
 package struct FormerDeployment {
     /// What was done again.
     package struct Repeated: Sendable, Equatable {
@@ -22,28 +22,44 @@ package struct FormerDeployment {
     /// The longest window that a policy may have, in seconds.
     private static let mostWindow = 86_400
 
-    private let folder: DataFolder
+    private let place: StorePlace
+    /// The data folder; nil for a database.
+    private let folder: DataFolder?
 
-    package init(_ path: String) throws(OperationalError) { folder = try DataFolder(path, absence: .fail) }
+    /// `text` is the path of a data folder, or the address of a database.
+    package init(_ text: String) throws(OperationalError) {
+        if case .postgreSQL(let address)? = StoreLocation(text: text)?.place {
+            (place, folder) = (.postgreSQL(address), nil)
+            return
+        }
+        let folder = try DataFolder(text, absence: .fail)
+        guard try KeyFile.exists(folder.database) else {
+            throw OperationalError(.usage, message: "\(folder.database): no store there")
+        }
+        (place, self.folder) = (.sqlite(path: folder.database), folder)
+    }
 
-    /// Does it in `deployment`, whose store is the file at `path`. Throws, with nothing to be relied on, if a
-    /// server runs on the former folder, if a row there was altered, or if its audit log does not contain
-    /// `head`, the backup's: it is then not what became of the deployment after the backup. `now` is in whole
+    private var name: String {
+        switch place {
+        case .sqlite(let path): path
+        case .postgreSQL(let address): address.text
+        }
+    }
+
+    /// Does it in `deployment`, whose store is at `target`. Throws, with nothing to be relied on, if a
+    /// server uses the former store, if a row there was altered, or if its audit log does not contain
+    /// `head`, the copy's: it is then not what became of the deployment after the copy. `now` is in whole
     /// Unix seconds.
     func repeatEndings(
-        in deployment: Deployment, storedAt path: String, following head: AuditHead, at now: Int64
+        in deployment: Deployment, storedAt target: StorePlace, following head: AuditHead, at now: Int64
     ) throws(OperationalError) -> Repeated {
-        try folder.withoutServer(
-            refusal: "\(folder.path): a server runs on the former data folder; stop it for good first"
-        ) { () throws(OperationalError) in
-            guard try KeyFile.exists(folder.database) else {
-                throw OperationalError(.usage, message: "\(folder.database): no store there")
-            }
+        try withoutServer { () throws(OperationalError) in
             try requireUnmoved()
-            let store = StorePlace.sqlite(path: folder.database).open(authenticatingBy: deployment.rows)
+            let store = place.open(authenticatingBy: deployment.rows)
             defer { store.close() }
+            try store.requireNoLiveNodes()
             // Also shows that it is the same deployment: another one's rows do not verify.
-            _ = try deployment.verify(copy: store, called: folder.database, noted: head)
+            _ = try deployment.verify(copy: store, called: name, noted: head)
             var repeated = Repeated()
             var erased: [(name: AccountName, app: AppName)] = []
             for app in try deployment.store.apps() {
@@ -62,8 +78,8 @@ package struct FormerDeployment {
                 repeated.retired += 1
             }
             // Of accounts that the backup does not have, too: their names must not be free.
-            repeated.reservedNames = try StoreRestoration(of: path, authenticatingBy: deployment.rows)
-                .addErasedNames(of: folder.database)
+            repeated.reservedNames = try StoreRestoration(at: target, authenticatingBy: deployment.rows)
+                .addErasedNames(of: place)
             return repeated
         }
     }
@@ -71,14 +87,23 @@ package struct FormerDeployment {
     /// A mark of a move counts whether or not it is authentic. The verification of all rows detects a missing
     /// mark.
     private func requireUnmoved() throws(OperationalError) {
-        let store = StorePlace.sqlite(path: folder.database).open()
+        let store = place.open()
         defer { store.close() }
         guard let moved = try store.value(of: .movedTo) else { return }
         let place = String(decoding: moved, as: UTF8.self).split(separator: " ").first ?? "another"
         throw OperationalError(
             .failed,
-            message: "\(folder.database): was moved to \(place), and lacks what ended since; "
+            message: "\(name): was moved to \(place), and lacks what ended since; "
                 + "expected the store that was used last")
+    }
+
+    private func withoutServer<Result>(
+        _ body: () throws(OperationalError) -> Result
+    ) throws(OperationalError) -> Result {
+        guard let folder else { return try body() }
+        return try folder.withoutServer(
+            refusal: "\(folder.path): a server runs on the former data folder; stop it for good first",
+            body: body)
     }
 
     /// Of the policies as they are, and of all that a server has had; if the replay file does not tell those,
@@ -86,7 +111,7 @@ package struct FormerDeployment {
     /// after a policy has it.
     private func longestWindow(in store: any Store) throws(OperationalError) -> Int {
         var longest =
-            ReplayHeader.widestWindow(inFileAt: folder.replay).map {
+            folder.flatMap { ReplayHeader.widestWindow(inFileAt: $0.replay) }.map {
                 min(max(Int(clamping: $0), 0), FormerDeployment.mostWindow)
             } ?? DeploymentRestoration.reserve
         var apps: [AppName: App] = [:]
@@ -117,7 +142,7 @@ package struct FormerDeployment {
                 guard account.isErased || account.name == restored.name else {
                     throw OperationalError(
                         .failed,
-                        message: "\(folder.database): account \(account.number) of app \(app) has another "
+                        message: "\(name): account \(account.number) of app \(app) has another "
                             + "name than in the backup; expected what became of the same deployment")
                 }
                 if account.isErased {

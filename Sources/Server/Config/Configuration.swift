@@ -138,7 +138,7 @@ extension Configuration {
         acknowledging acknowledgement: ChangeAcknowledgement = .followed,
         consenting consent: MigrationConsent = .expanding, interruptedBy drill: OutageDrill? = nil,
         actor: AuditActor = .thisProcess, clock: any TimeSource = SystemTime(),
-        policyFiles naming: PolicyFiles.Naming = .allowed
+        policyFiles naming: PolicyFiles.Naming = .allowed, accepting copy: AcceptedCopy = .latest
     ) throws(OperationalError) -> Deployment {
         let folder = try DataFolder(data, absence: absence)
         return try Deployment(
@@ -147,7 +147,8 @@ extension Configuration {
                 inspecting: inspection, acknowledging: acknowledgement, interruptedBy: drill),
             environment: environment, actor: actor, clock: clock, rootSealer: rootSealer,
             consenting: consent,
-            policyFiles: PolicyFiles(folder: policyFiles ?? folder.policyFiles, naming: naming))
+            policyFiles: PolicyFiles(folder: policyFiles ?? folder.policyFiles, naming: naming),
+            accepting: copy)
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do
@@ -155,7 +156,7 @@ extension Configuration {
     func openStore(
         of deployment: Deployment, interruptedBy drill: OutageDrill
     ) throws(OperationalError) -> any Store {
-        let opened = store.openAgain(authenticatingBy: deployment.rows, interruptedBy: drill)
+        let opened = store.openAgain(authenticatingBy: deployment.ownRows, interruptedBy: drill)
         // Opening takes milliseconds, which no request should wait for.
         _ = try opened.revision()
         return opened

@@ -3,7 +3,7 @@ import CountersignSQL
 
 /// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
 public struct StoreLocation: Sendable, Equatable {
-    private let place: StorePlace
+    let place: StorePlace
     package var layout: StoreLayout = .current
 
     /// An SQLite file.

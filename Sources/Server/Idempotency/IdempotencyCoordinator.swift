@@ -73,7 +73,7 @@ final class IdempotencyCoordinator: Sendable {
     /// A file that cannot be read refuses all; a server does not start with one (``KeyedRequestStorage``).
     private static func start(of deployment: Deployment) -> Int64 {
         do {
-            return try deployment.folder.keyedRequestsStart() ?? 0
+            return try deployment.keyedRequestsStart(keptFor: keptSeconds)
         } catch {
             return Int64.max
         }

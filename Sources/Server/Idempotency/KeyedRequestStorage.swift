@@ -18,7 +18,8 @@ struct KeyedRequestStorage {
         of deployment: Deployment, over location: StoreLocation, writer: any StoreWriter,
         readiness: Readiness, note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) {
-        if let start = try deployment.folder.keyedRequestsStart(), start > SystemTime().now {
+        let start = try deployment.keyedRequestsStart(keptFor: IdempotencyCoordinator.keptSeconds)
+        if start > SystemTime().now {
             note(
                 "the deployment was restored from a backup: keyed requests are refused until "
                     + CivilTime.rfc3339Text(start))

@@ -146,7 +146,7 @@ final class NodeMembership: @unchecked Sendable {
                 }
             } catch {
                 isFollowing = false
-                if policy == .closed { lease.lapse() }
+                if policy == .closed || followers?.deployment.head.isBehind == true { lease.lapse() }
                 status.didFail(error, isFresh: lease.isFresh)
                 waiting.refuse(waitingUntil: NodeLease.now)
                 wake.wait(milliseconds: NodeMembership.retryTurn)
@@ -170,7 +170,7 @@ final class NodeMembership: @unchecked Sendable {
         let isDue = begun >= due
         guard isDue || isHinted || !waiting.isEmpty else { return nil }
         if !isFollowing {
-            try look(isHinted: true)
+            try look(isHinted: true, isDue: isDue)
             isFollowing = true
         }
         if isDue, let conflict = try renew() {
@@ -178,7 +178,7 @@ final class NodeMembership: @unchecked Sendable {
             return conflict
         }
         // After the renewal: what was committed before it, and did not wait for this node, is seen now.
-        try look(isHinted: isHinted)
+        try look(isHinted: isHinted, isDue: isDue)
         guard isDue else { return nil }
         due = begun + interval
         // Earlier than the store's end of the lease, so that no difference of the clocks' rates matters.
@@ -216,10 +216,12 @@ final class NodeMembership: @unchecked Sendable {
         return nil
     }
 
-    private func look(isHinted: Bool) throws(OperationalError) {
+    private func look(isHinted: Bool, isDue: Bool) throws(OperationalError) {
         guard let followers else { return }
         waiting.beginView()
         let view = try channel.look(as: node)
+        // Before anything is read that would be followed. Throws for an earlier copy of the store.
+        if isHinted || isDue || view.change != node.applied { try followers.deployment.followStore() }
         if view.level != seenLevel { try verify(view.level, of: followers.schema) }
         if view.generation != seenGeneration {
             followers.deployment.generation.advance()

@@ -12,6 +12,7 @@ package struct SharedReplaySettings: Sendable {
     let refused: TimeIntervals
     let formerFloor: @Sendable () -> Int64
     let rival: Rival
+    let exchangeHead: @Sendable ([UInt8]?) -> [UInt8]?
     let patience: Int
     let clock: any TimeSource
     let note: @Sendable (String) -> Void
@@ -22,17 +23,19 @@ package struct SharedReplaySettings: Sendable {
         @Sendable (_ guarding: NodeReplayGuard, _ isStarting: Bool) throws(OperationalError) -> Node?
 
     /// `secret` is the deployment's own. `formerFloor` tells up to where a replay file may have admitted
-    /// signatures, and `refused` which creation times an operator's confirmation of the clock refuses. `note`
-    /// gets one line whenever the state changes.
+    /// signatures, and `refused` which creation times an operator's confirmation of the clock refuses.
+    /// `exchangeHead` takes the sealed head of the store that a server apart from the store keeps, and
+    /// returns what it is to keep instead, if anything. `note` gets one line whenever the state changes.
     package init(
         secret: Secret, retention: ReplayRetention, refused: TimeIntervals = TimeIntervals(),
         formerFloor: @escaping @Sendable () -> Int64 = { 0 },
         rival: @escaping Rival = { (_, _) throws(OperationalError) in nil },
+        exchangeHead: @escaping @Sendable ([UInt8]?) -> [UInt8]? = { _ in nil },
         patience: Int = SharedReplayKind.patience,
         clock: any TimeSource = SystemTime(), note: @escaping @Sendable (String) -> Void
     ) {
         (self.secret, self.retention, self.refused) = (secret, Locked(retention), refused)
-        (self.formerFloor, self.rival) = (formerFloor, rival)
+        (self.formerFloor, self.rival, self.exchangeHead) = (formerFloor, rival, exchangeHead)
         (self.patience, self.clock, self.note) = (patience, clock, note)
     }
 

@@ -129,7 +129,14 @@ final class Database {
                 throw error
             }
         }
-        return try runTransaction(body)
+        let result = try runTransaction(body)
+        recorder.didCommit(transactions: lastTransaction)
+        return result
+    }
+
+    /// The number of the last transaction that this connection has begun; 0 for a file.
+    private var lastTransaction: Int64 {
+        if case .postgreSQL(let connection) = driver { connection.lastTransaction } else { 0 }
     }
 
     /// Several reads of one state of the database.

@@ -43,6 +43,8 @@ final class RowRecorder {
 
     /// Whether PostgreSQL may have rows for ``collect(in:)``.
     var hasChanges = false
+    /// What the last transaction leaves, where it has changed it.
+    private var reached: (summary: RowSummary?, audit: AuditHead?) = (nil, nil)
 
     // MARK: Setting up
 
@@ -67,10 +69,18 @@ final class RowRecorder {
         case .postgreSQL: try makePlaceForChanges(in: database)
         }
         guard let rows else { return }
+        try rows.head?.require(of: database.path) { (number) throws(OperationalError) in
+            try database.state(askingForAuditRecord: number)
+        }
         self.rows = rows
     }
 
     // MARK: Transactions
+
+    /// Notes how far the store has come. `transactions` is 0 for a file.
+    func didCommit(transactions: Int64) {
+        rows?.head?.follow(transactions: transactions, summary: reached.summary, audit: reached.audit)
+    }
 
     func reset() {
         pending = Pending()
@@ -87,6 +97,7 @@ final class RowRecorder {
     /// making it anew would hide what was done to it.
     func flush(into database: Database) throws(OperationalError) {
         defer { reset() }
+        reached = (nil, nil)
         try collect(in: database)
         guard let rows, !pending.digests.isEmpty || pending.auditBefore != nil else { return }
         var summary = try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0) }
@@ -104,15 +115,23 @@ final class RowRecorder {
             if isLatest == true { summary?.changes[number] = digest.changes }
         }
         if let before = pending.auditBefore, before == summary?.audit {
-            summary?.audit = try RowRecorder.lastAuditNumber(in: database)
+            reached.audit = try RowRecorder.lastAudit(in: database)
+            summary?.audit = reached.audit?.number ?? 0
         }
         if let summary, summary != earlier {
             try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
+            reached.summary = summary
         }
     }
 
     static func lastAuditNumber(in database: Database) throws(OperationalError) -> Int64 {
-        try database.integer("SELECT max(number) FROM audit") ?? 0
+        try lastAudit(in: database)?.number ?? 0
+    }
+
+    private static func lastAudit(in database: Database) throws(OperationalError) -> AuditHead? {
+        try database.rows("SELECT number, tag FROM audit ORDER BY number DESC LIMIT 1") {
+            AuditHead(number: $0.integer(0), tag: $0.blob(1))
+        }.first
     }
 
     static func sealed(_ name: String, in database: Database) throws(OperationalError) -> [UInt8]? {
@@ -157,8 +176,7 @@ final class RowRecorder {
             case .postgreSQL: try tag(table, by: rows, in: database)
             }
             var digest = pending.digests[table.number] ?? RowDigest()
-            // Not from zero: a digest from before would fit once more when as many changes have been made.
-            digest.changes = UInt64.random(in: 0..<(1 << 62))
+            digest.changes = try firstChanges(of: table, by: rows, in: database)
             changes.append(digest.changes)
             count += digest.rows
             try RowRecorder.set(table.name, to: rows.seal(digest, of: table), in: database)
@@ -169,6 +187,22 @@ final class RowRecorder {
         let summary = RowSummary(changes: changes, audit: audit ?? 0)
         try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
         return count
+    }
+
+    /// Not from zero: a digest from before would fit once more when as many changes have been made. Above
+    /// what nodes have followed, for which the store would otherwise be an earlier copy.
+    private func firstChanges(
+        of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
+    ) throws(OperationalError) -> UInt64 {
+        let changes = [
+            try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0)?.changes },
+            rows.head?.kept?.changes,
+        ]
+        let former = changes.compactMap {
+            $0.flatMap { $0.indices.contains(table.number) ? $0[table.number] : nil }
+        }
+        guard let latest = former.max() else { return UInt64.random(in: 0..<(1 << 62)) }
+        return latest &+ UInt64.random(in: 1..<(1 << 32))
     }
 
     /// Reads all rows of these tables; nil without an authenticator.

@@ -187,6 +187,7 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
         let began = EventLoop.monotonicSeconds()
         let status = try await checkedStatus(of: master.connection)
         let serverID = try await serverID(on: master.connection)
+        try await exchangeHead(on: master.connection)
         return ReplayLook(
             server: master, title: "Redis at \(master.name)", identity: status.identity, serverID: serverID,
             evicted: status.evicted, epoch: try current(), began: began)
@@ -198,6 +199,14 @@ final class RedisReplayBackend: SharedReplayBackend, @unchecked Sendable {
         let reply = try await connection.result(of: ["GET", keys.server])
         if let text = reply.text, ReplayDataSet.isID(text) { return text }
         return Hex.encode(SystemRandom().bytes(16).span)
+    }
+
+    /// A store that is put back to an earlier copy does not take Redis with it.
+    private func exchangeHead(on connection: RedisConnection) async throws(OperationalError) {
+        let reply = try await connection.result(of: ["GET", keys.head])
+        let kept = reply.text.flatMap { Hex.decode($0) }
+        guard let next = settings.exchangeHead(kept) else { return }
+        _ = try await connection.result(of: ["SET", keys.head, Hex.encode(next.span)], named: "SET")
     }
 
     func loss(

@@ -40,6 +40,9 @@ package struct RedisReplayKeys: Sendable {
 
     func marker(_ tag: Int) -> String { "\(place(tag))epoch" }
 
+    /// The head of the store (``SharedReplaySettings/exchangeHead``).
+    var head: String { "\(prefix):head" }
+
     /// An entry of no request: its name is the first 16 random bytes, in the slot of the last one.
     func probe(_ random: [UInt8]) -> (entry: String, marker: String) {
         let tag = Int(random[16])

@@ -46,7 +46,8 @@ final class PostgreSQLConnection {
     private static let begin = PostgreSQLCommand("BEGIN ISOLATION LEVEL READ COMMITTED")
     private static let beginReadOnly = PostgreSQLCommand("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     /// The row is the lock of all transactions that change something, and its number counts them.
-    private static let lock = PostgreSQLCommand("UPDATE writing SET number = number + 1 RETURNING level")
+    private static let lock = PostgreSQLCommand(
+        "UPDATE writing SET number = number + 1 RETURNING level, number")
     /// More than the number of texts in this module.
     private static let mostStatements = 256
 
@@ -73,6 +74,8 @@ final class PostgreSQLConnection {
     private var isWriting = false
     /// Transactions of this connection that have changed something.
     private(set) var ownTransactions: Int64 = 0
+    /// The number of the last transaction that this connection has begun and that changes something.
+    private(set) var lastTransaction: Int64 = 0
     /// Whether the last error was that a lock was not free in time.
     private(set) var wasContended = false
     /// The schema of this build.
@@ -504,6 +507,7 @@ final class PostgreSQLConnection {
         guard let result, result.count == 1 else {
             throw OperationalError(.failed, message: "\(name): the row of the lock is gone; restore a backup")
         }
+        lastTransaction = PostgreSQLValue(functions, of: result.handle, row: 0, column: 1).integer
         return PostgreSQLValue(functions, of: result.handle, row: 0, column: 0).integer
     }
 

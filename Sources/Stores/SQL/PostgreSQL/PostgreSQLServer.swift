@@ -168,6 +168,7 @@ final class PostgreSQLServer: Sendable {
 
     private func take() throws(OperationalError) -> (Database, edition: Int) {
         try drill?.requireOff(address.name)
+        try state.with({ $0.rows })?.head?.requireUsable()
         // A call waits for one of them as long as for its answer.
         let turn = state.wait(milliseconds: patience.answer) { state -> (Turn, Int)? in
             if let failure = state.failure, PostgreSQLServer.now < failure.until {
@@ -224,6 +225,16 @@ final class PostgreSQLServer: Sendable {
             connection.verifiedLevel = level
         }
         try database.recorder.start(by: rows, on: database)
+    }
+
+    /// Writes a value by a connection of its own, which does not verify the store: it is behind.
+    func report(_ head: [UInt8]) throws(OperationalError) {
+        let connection = try PostgreSQLConnection(to: address, patience: patience, layout: layout)
+        try Database(connection).run(
+            """
+            INSERT INTO meta (name, value) VALUES (?, ?)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value
+            """, binding: .text(MetaName.reportedHead.rawValue), .blob(head))
     }
 
     private static func isOpen(_ database: Database) -> Bool {

@@ -14,22 +14,29 @@ package struct StoreRestoration {
         package var knownDevices: Int64 = 0
     }
 
-    private let path: String
+    private let place: StorePlace
     private let rows: RowAuthenticator
 
-    /// The copy is the file at `path`.
-    package init(of path: String, authenticatingBy rows: RowAuthenticator) {
-        (self.path, self.rows) = (path, rows)
+    package init(at place: StorePlace, authenticatingBy rows: RowAuthenticator) {
+        (self.place, self.rows) = (place, rows)
+    }
+
+    private func open() -> SQLStore {
+        switch place {
+        case .sqlite(let path): SQLStore(path: path, inspecting: .header, rows: rows)
+        case .postgreSQL(let address): SQLStore(address, rows: rows)
+        }
     }
 
     /// Ends all sessions, removes upload tickets and codes, which may have been used since, and known
-    /// devices, which may have been forgotten since, and makes the store expect a replay file that is not
-    /// there, so that the next one refuses earlier signatures.
-    /// All of it is one transaction, with its record. `now` is in whole Unix seconds.
+    /// devices, which may have been forgotten since, and makes the store expect a replay guard that is
+    /// not there, so that the next one refuses earlier signatures. `restored` is the time, sealed, if the
+    /// copy was put in the place of the store: heads that nodes have followed before do not count any
+    /// more. All of it is one transaction, with its record. `now` is in whole Unix seconds.
     package func run(
-        at now: Int64, recording draft: (Ended) -> AuditDraft
+        at now: Int64, inPlace restored: [UInt8]? = nil, recording draft: (Ended) -> AuditDraft
     ) throws(OperationalError) -> Ended {
-        let store = SQLStore(path: path, inspecting: .header, rows: rows)
+        let store = open()
         defer { store.close() }
         return try store.change { (database) throws(OperationalError) in
             var ended = Ended()
@@ -45,20 +52,25 @@ package struct StoreRestoration {
             try database.run("DELETE FROM account_code")
             let absent = Hex.encode(SystemRandom().bytes(16).span)
             try SQLStore.set(.replayFile, to: Array(absent.utf8), in: database)
+            if let restored {
+                try SQLStore.set(.restoredInPlace, to: restored, in: database)
+                try database.run(
+                    "DELETE FROM meta WHERE name = ?", binding: .text(MetaName.reportedHead.rawValue))
+            }
             try SQLStore.add(draft(ended), to: database)
             return ended
         }
     }
 
-    /// Reserves the erased names and user ids of another store of the same deployment, whose rows are
-    /// verified; returns how many were not reserved.
-    package func addErasedNames(of former: String) throws(OperationalError) -> Int64 {
-        let source = SQLiteFile(path: former, inspecting: .header, rows: rows)
+    /// Reserves the erased names and user ids of another store of the same deployment, whose rows are verified; returns
+    /// how many were not reserved.
+    package func addErasedNames(of former: StorePlace) throws(OperationalError) -> Int64 {
+        let source = StoreRestoration(at: former, authenticatingBy: rows).open()
         defer { source.close() }
         let names = try source.read(whenEmpty: []) { (database) throws(OperationalError) in
             try database.rows("SELECT app, tombstone FROM erased_name") { ($0.text(0), $0.blob(1)) }
         }
-        let store = SQLStore(path: path, inspecting: .header, rows: rows)
+        let store = open()
         defer { store.close() }
         return try store.change { (database) throws(OperationalError) in
             var added: Int64 = 0

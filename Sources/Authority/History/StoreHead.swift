@@ -1,0 +1,124 @@
+import CountersignSeal
+import CountersignWire
+
+/// How far a store had come at one moment. A store whose head is behind one that was seen before is an
+/// earlier copy: sessions that had ended live in it again. Source: docs/decisions/0102-earlier-copies.md.
+package struct StoreHead: Sendable, Equatable {
+    /// When an operator last restored the store in place, in whole Unix seconds; 0 if never. Heads with an
+    /// earlier time do not count any more.
+    package var restored: Int64 = 0
+    /// The transactions of a PostgreSQL database, those of any table; 0 for a file.
+    package var transactions: Int64 = 0
+    /// ``RowSummary/changes``.
+    package var changes: [UInt64] = []
+    /// The last record of the audit log, as far as it is known.
+    package var audit = AuditHead.empty
+
+    package init() {}
+
+    /// How many changes this head lacks at least, compared with one that was seen before; 0 if none is known
+    /// to be missing.
+    package func missing(comparedWith other: StoreHead) -> UInt64 {
+        guard restored == other.restored else { return restored < other.restored ? .max : 0 }
+        var count = UInt64(max(0, other.audit.number - audit.number))
+        count = max(count, UInt64(max(0, other.transactions - transactions)))
+        let rows = zip(changes, other.changes).reduce(UInt64(0)) { sum, pair in
+            sum &+ (pair.1 > pair.0 ? pair.1 - pair.0 : 0)
+        }
+        return max(count, rows)
+    }
+
+    /// Moves on to what another head of the store has beyond this one.
+    mutating func advance(to other: StoreHead) {
+        guard restored == other.restored else {
+            if restored < other.restored { self = other }
+            return
+        }
+        transactions = max(transactions, other.transactions)
+        if audit.number < other.audit.number { audit = other.audit }
+        let common = zip(changes, other.changes).map { max($0, $1) }
+        changes = common + changes.dropFirst(common.count) + other.changes.dropFirst(common.count)
+    }
+
+    /// `restored ‖ transactions ‖ audit number ‖ changes…`, 8 bytes each, behind the audit tag.
+    fileprivate var bytes: [UInt8] {
+        let numbers = [restored, transactions, audit.number].map(UInt64.init(bitPattern:)) + changes
+        return audit.tag
+            + numbers.flatMap { number in
+                (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }
+            }
+    }
+
+    /// Nil if it is not what ``bytes`` writes.
+    fileprivate init?(_ span: Span<UInt8>) {
+        let start = AuditChain.tagCount
+        guard span.count >= start + 24, (span.count - start).isMultiple(of: 8) else { return nil }
+        let numbers = (0..<(span.count - start) / 8).map { number in
+            (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(span[start + number * 8 + $1]) }
+        }
+        restored = Int64(bitPattern: numbers[0])
+        transactions = Int64(bitPattern: numbers[1])
+        audit = AuditHead(number: Int64(bitPattern: numbers[2]), tag: (0..<start).map { span[$0] })
+        changes = Array(numbers[3...])
+    }
+}
+
+/// What a store says of its own history, read at one moment.
+package struct StoreState: Sendable {
+    package var transactions: Int64 = 0
+    /// The sealed ``RowSummary``.
+    package var summary: [UInt8]?
+    /// The audit log's last row.
+    package var last: AuditHead?
+    /// The audit record at the number that was asked for.
+    package var asked: AuditRow?
+    /// The tag of the record before it; nil for the first one.
+    package var tagBeforeAsked: [UInt8]?
+    /// ``MetaName/restoredInPlace``.
+    package var restored: [UInt8]?
+    /// ``MetaName/reportedHead``.
+    package var reported: [UInt8]?
+
+    package init() {}
+}
+
+/// A store that tells how far it has come.
+package protocol HistoryStore: Sendable {
+    /// `number` is the audit record that is asked for.
+    func state(askingForAuditRecord number: Int64) throws(OperationalError) -> StoreState
+    /// Tells the other nodes of a sealed head that this store is behind. For a store of one machine, does
+    /// nothing.
+    func report(_ head: [UInt8]) throws(OperationalError)
+}
+
+extension RowAuthenticator {
+    func seal(_ head: StoreHead) -> [UInt8] {
+        var bytes = head.bytes
+        return sealUnderDigestKey(Secret(taking: &bytes), as: .storeHead)
+    }
+
+    /// Nil if it was not sealed by this deployment.
+    package func openHead(_ sealed: [UInt8]) -> StoreHead? {
+        openUnderDigestKey(sealed, as: .storeHead).flatMap { $0.withExposedBytes { StoreHead($0) } }
+    }
+
+    /// The value of ``MetaName/restoredInPlace``.
+    package func sealRestored(at time: Int64) -> [UInt8] {
+        var bytes = Array(String(time).utf8)
+        return sealUnderDigestKey(Secret(taking: &bytes), as: .restoredInPlace)
+    }
+
+    /// Nil if it was not sealed by this deployment.
+    func openRestored(_ sealed: [UInt8]) -> Int64? {
+        openUnderDigestKey(sealed, as: .restoredInPlace).flatMap { opened in
+            opened.withExposedBytes { bytes in
+                Int64(String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self))
+            }
+        }
+    }
+}
+
+extension SealBinding {
+    fileprivate static let storeHead = SealBinding(kind: "store-head", row: "head")
+    fileprivate static let restoredInPlace = SealBinding(kind: "store-head", row: "restored")
+}

@@ -1,0 +1,153 @@
+import CountersignSeal
+import CountersignWire
+import Foundation
+import Testing
+
+@testable import CountersignAuthority
+
+extension FollowedHead {
+    fileprivate func compare(_ state: StoreState, of place: String) throws(OperationalError) {
+        try require(of: place) { _ in state }
+    }
+}
+
+/// A store is accepted unless it is behind the head that the data folder has kept, or has another history.
+@Suite struct FollowedHeadTests {
+    private let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+    private let rows: RowAuthenticator
+
+    private let chain = AuditChain(key: Secret(random: 32))
+
+    init() throws { rows = try #require(RowAuthenticator(key: Secret(random: 32))) }
+
+    private func head(under rows: RowAuthenticator? = nil) throws -> FollowedHead {
+        try FollowedHead(in: DataFolder(path, absence: .create), under: rows ?? self.rows, chain: chain)
+    }
+
+    /// Each record is one byte, its number. `record` is that of the record that was followed, if it is
+    /// another.
+    private func state(
+        changes: [UInt64] = [10, 20], audit: Int64 = 3, transactions: Int64 = 5, restored: Int64? = nil,
+        record: UInt8? = nil
+    ) -> StoreState {
+        var state = StoreState()
+        state.transactions = transactions
+        state.summary = rows.seal(RowSummary(changes: changes, audit: audit))
+        state.last = AuditHead(number: audit, tag: tag(audit))
+        state.asked = AuditRow(number: 3, record: [record ?? 3], tag: tag(3, record: record))
+        state.tagBeforeAsked = tag(2)
+        state.restored = restored.map { rows.sealRestored(at: $0) }
+        return state
+    }
+
+    private func tag(_ number: Int64, record: UInt8? = nil) -> [UInt8] {
+        guard number > 0 else { return AuditChain.firstTag }
+        return chain.tag(of: [record ?? UInt8(number)], behind: tag(number - 1))
+    }
+
+    @Test(
+        "what is behind, or has another history, is refused",
+        arguments: [
+            ([10, 20], 3, 5, true), ([11, 21], 3, 6, true), ([10, 19], 3, 5, false), ([9, 99], 3, 5, false),
+            ([10, 20], 2, 5, false), ([10, 20], 3, 4, false), ([10, 20, 7], 3, 5, true),
+        ] as [([UInt64], Int64, Int64, Bool)])
+    func behind(_ changes: [UInt64], _ audit: Int64, _ transactions: Int64, _ isAccepted: Bool) throws {
+        try head().compare(state(), of: "db")
+        // As another process on the folder finds it.
+        let second = try head()
+        #expect(second.kept?.audit.number == 3)
+        let found = state(changes: changes, audit: audit, transactions: transactions)
+        if isAccepted { return try second.compare(found, of: "db") }
+        #expect(throws: OperationalError.self) { try second.compare(found, of: "db") }
+        // Then this process uses no store any more, and tells the others once.
+        #expect(throws: OperationalError.self) { try second.compare(state(), of: "db") }
+        #expect(throws: OperationalError.self) { try second.requireUsable() }
+        var reported: [[UInt8]] = []
+        for _ in 0..<2 { second.report { (sealed) throws(OperationalError) in reported.append(sealed) } }
+        #expect(reported.compactMap { rows.openHead($0)?.audit.number } == [3])
+        // Nothing of the earlier copy was noted.
+        #expect(try head().kept?.changes == [10, 20])
+    }
+
+    @Test func whatIsCommittedDuringTheReadIsNotMissing() throws {
+        let head = try head()
+        try head.compare(state(), of: "db")
+        try head.require(of: "db") { _ in
+            head.follow(transactions: 6, summary: RowSummary(changes: [11, 20], audit: 4), audit: nil)
+            return state()
+        }
+        #expect(head.kept?.changes == [11, 20])
+    }
+
+    @Test func anotherHistoryIsRefused() throws {
+        try head().compare(state(), of: "db")
+        let later = state(changes: [50, 60], audit: 9, transactions: 50, record: 77)
+        #expect(throws: OperationalError.self) { try head().compare(later, of: "db") }
+        // A record that was altered, or removed, is found by the verification of the log.
+        var altered = later
+        altered.asked?.tag = [UInt8](repeating: 1, count: 32)
+        try head().compare(altered, of: "db")
+        altered.asked = nil
+        try head().compare(altered, of: "db")
+    }
+
+    @Test func aReportRefusesUntilTheStoreIsRestored() throws {
+        var found = state()
+        found.reported = rows.seal(try kept(after: state(changes: [11, 20])))
+        #expect(throws: OperationalError.self) { try head().compare(found, of: "db") }
+        found.restored = rows.sealRestored(at: 1)
+        try head().compare(found, of: "db")
+        // One that another deployment has sealed does not count.
+        found = state()
+        found.reported = try #require(RowAuthenticator(key: Secret(random: 32))).seal(StoreHead())
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        try FollowedHead(in: DataFolder(folder, absence: .create), under: rows, chain: chain).compare(
+            found, of: "db")
+    }
+
+    private func kept(after state: StoreState) throws -> StoreHead {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        let head = try FollowedHead(in: DataFolder(folder, absence: .create), under: rows, chain: chain)
+        try head.compare(state, of: "db")
+        return try #require(head.kept)
+    }
+
+    @Test func aRestorationEndsWhatWasBefore() throws {
+        try head().compare(state(restored: 7), of: "db")
+        // Numbers begin lower after a later restoration, and not after an earlier one.
+        #expect(throws: OperationalError.self) { try head().compare(state(changes: [90, 90]), of: "db") }
+        try head().compare(state(changes: [1, 1], audit: 1, transactions: 1, restored: 8), of: "db")
+        #expect(try head().kept?.changes == [1, 1])
+    }
+
+    @Test func aHeadOfAnotherDeploymentDoesNotCount() throws {
+        let other = try #require(RowAuthenticator(key: Secret(random: 32)))
+        try head(under: other).compare(StoreState(), of: "db")
+        try head().compare(state(changes: [100, 100]), of: "db")
+        #expect(try head(under: other).kept == nil)
+    }
+
+    @Test func anInterruptedWriteLeavesTheHeadBefore() throws {
+        for number in 1...3 { try head().compare(state(changes: [UInt64(number), 0]), of: "db") }
+        let file = "\(path)/followed-head"
+        let whole = try Data(contentsOf: URL(fileURLWithPath: file))
+        let found = try (0..<2).map { slot -> UInt64? in
+            var torn = whole
+            torn.replaceSubrange(slot * 2_048 + 40..<slot * 2_048 + 44, with: [0, 0, 0, 0])
+            try torn.write(to: URL(fileURLWithPath: file))
+            return try head().kept?.changes[0]
+        }
+        #expect(Set(found) == [2, 3])
+    }
+
+    /// A server and a command on one folder note different changes.
+    @Test func processesKeepEachOthersChanges() throws {
+        let (server, command) = (try head(), try head())
+        try server.compare(state(), of: "db")
+        try command.compare(state(), of: "db")
+        command.follow(transactions: 9, summary: nil, audit: nil)
+        server.follow(transactions: 8, summary: RowSummary(changes: [10, 21], audit: 3), audit: nil)
+        let kept = try head().kept
+        #expect(kept?.transactions == 9 && kept?.changes == [10, 21])
+    }
+}

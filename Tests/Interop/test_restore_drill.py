@@ -1,0 +1,252 @@
+"""A store that was put back to an earlier copy is not used: what had ended would live again. After `restore --in-place` it is used, and nothing
+that had ended lives (docs/decisions/0102-earlier-copies.md). The same drill for an SQLite file and for a PostgreSQL database."""
+
+import contextlib
+import json
+import pathlib
+import secrets
+import shutil
+import signal
+import sqlite3
+import subprocess
+
+import pytest
+
+from backend import Backend
+from clock import Clock
+from gateway import Gateway, run
+from nodes import Cluster, sent
+from person import PASSWORD, Person
+from postgres import programs
+from redis import RedisServer, is_installed
+from waiting import until
+
+needs_postgres = pytest.mark.skipif(programs() is None, reason="no postgres")
+STORES = ["sqlite", pytest.param("postgres", marks=needs_postgres)]
+EARLIER = "put back to an earlier copy"
+
+
+def copy(gateway: Gateway, path: pathlib.Path) -> None:
+    """What the file and its journal have."""
+    with contextlib.closing(sqlite3.connect(gateway.data / "countersign.db")) as source, contextlib.closing(sqlite3.connect(path)) as target:
+        source.backup(target)
+
+
+class Drill:
+    """A gateway with accounts, of whose store a copy is made; then something of every kind ends, and the copy is put in place."""
+
+    def __init__(self, folder: pathlib.Path, postgres):
+        self.folder, self.postgres, self.backend = folder, postgres, Backend()
+        # The clock of a PostgreSQL server cannot be moved, so that of its gateways is not either.
+        self.clock = None if postgres else Clock(folder)
+        self.name = f"drill_{secrets.token_hex(4)}"
+        environment = {"COUNTERSIGN_STORE": postgres.create(self.name)} if postgres else {}
+        self.gateway = Gateway(folder / "gateway", "--upstream", self.backend.url, environment=environment, clock=self.clock)
+        self.gateway.start()
+        self.gateway.add_app("demo", registration="open", upload_tickets="10")
+        self.key, self.retired = self.gateway.add_release(), self.gateway.add_release(version="0.9")
+        self.people = {name: Person(self.gateway, folder / name, name).signs_up().logs_in() for name in ("alice", "bob", "carol", "dave")}
+
+    @property
+    def former(self) -> str:
+        """Where the store of before the restore is."""
+        return self.postgres.address(f"{self.name}_former") if self.postgres else str(self.folder / "former")
+
+    def copies(self) -> None:
+        if self.postgres:
+            (self.folder / "dump").write_text(self.postgres.dump(self.name))
+            return
+        copy(self.gateway, self.folder / "copy.db")
+
+    def puts_back(self) -> None:
+        """Keeps the store as it was as the former one."""
+        self.gateway.__exit__()
+        if self.postgres:
+            self.postgres.sql(f"ALTER DATABASE {self.name} RENAME TO {self.name}_former")
+            self.postgres.load((self.folder / "dump").read_text(), self.name)
+            return
+        (self.folder / "former").mkdir(mode=0o700)
+        for path in self.gateway.data.glob("countersign.db*"):
+            path.rename(self.folder / "former" / path.name)
+        shutil.copy(self.folder / "copy.db", self.gateway.data / "countersign.db")
+
+    def run(self, *arguments: object) -> subprocess.CompletedProcess:
+        return run(*arguments, "--data", self.gateway.data, environment=self.gateway.environment)
+
+    def ends(self) -> None:
+        """Something of every kind."""
+        assert self.people["alice"].run("logout").returncode == 0
+        for words in [("account", "lock", "demo", "bob"), ("account", "erase", "demo", "carol", "--yes"),
+                      ("release", "retire", self.retired.key_id, "--at", "now", "--update-url", "https://example.com/")]:
+            self.gateway.admin(*words)
+
+
+@pytest.fixture(params=STORES)
+def drill(request, tmp_path):
+    made = Drill(tmp_path, request.getfixturevalue("server") if request.param == "postgres" else None)
+    yield made
+    made.gateway.__exit__()
+    made.backend.close()
+
+
+def test_nothing_that_ended_lives_after_a_restore(drill):
+    gateway, dave = drill.gateway, drill.people["dave"]
+    (drill.folder / "file").write_bytes(b"x")
+    code = json.loads(gateway.admin("account", "reset", "demo", "dave", "--json").out)["reset_code"]
+    assert dave.run("upload-ticket", "--file", str(drill.folder / "file"), "/files/x").returncode == 0
+    drill.copies()
+    keyed = {"fields": [("Idempotency-Key", '"k"')]}
+    assert gateway.send(drill.key.request("POST", "/pay", b"1", **keyed)).status == 200
+    assert sets_password(dave, code, "another password").returncode == 0
+    drill.ends()
+    drill.puts_back()
+
+    # Neither a server nor a command uses it.
+    with pytest.raises(AssertionError, match=EARLIER):
+        gateway.start()
+    refused = drill.run("account", "list", "demo")
+    assert refused.returncode == 1 and EARLIER in refused.err and "restore --in-place" in refused.err
+    assert EARLIER in drill.run("doctor").out
+
+    restored = drill.run("restore", "--in-place", "--erasures-from", drill.former, "--json")
+    assert restored.returncode == 0, restored.err
+    outcome = json.loads(restored.out)
+    assert {name: outcome[name] for name in ("sessions_ended", "reset_codes_removed", "upload_tickets_removed", "known_devices_removed")} == {
+        "sessions_ended": 4, "reset_codes_removed": 1, "upload_tickets_removed": 1, "known_devices_removed": 4}
+    assert outcome["repeated"] == {"erased": 1, "reserved_names": 0, "locked": 1, "removed": 0, "retired": 1}
+    record = json.loads(gateway.admin("audit", "list", "--last", "10", "--json").out)["records"]
+    assert [each["details"]["head"] for each in record if each["action"] == "backup.restore"] == [outcome["head"]]
+
+    with gateway:
+        now = int(gateway.time())
+        # What was signed before is refused, and what is signed for a time behind the floor is not.
+        assert gateway.send(drill.key.request(created=now)).status == 503
+        later = now + 62 + (3 if drill.postgres else 0)
+        if drill.clock:
+            drill.clock.advance(65)
+        until(lambda: gateway.send(drill.key.request(created=later)).status == 200)
+        again = gateway.send(drill.key.request("POST", "/pay", b"1", created=later, **keyed))
+        assert again.status == 503 and "restored" in gateway.event(json.loads(again.body)["instance"])["detail"]
+        assert len([seen for seen in drill.backend.seen if seen.target == "/pay"]) == 1
+        assert gateway.send(drill.retired.request(created=later)).status == 426
+        sessions = json.loads(gateway.admin("session", "list", "demo", "--json").out)["sessions"]
+        assert sessions == []
+        accounts = {each["account"]: each["state"] for each in json.loads(gateway.admin("account", "list", "demo", "--json").out)["accounts"]}
+        erased, = [name for name in accounts if name.startswith("erased-")]
+        assert accounts == {"alice": "active", "bob": "locked", "dave": "active", erased: "removed"}
+        if drill.clock:
+            for name in ("bob", "dave"):
+                assert drill.people[name].run("request", "/hello").returncode == 1
+            for name in ("bob", "carol"):
+                done = drill.people[name].run("login", "--account", name, "--password-stdin", stdin=PASSWORD + "\n")
+                assert done.returncode != 0
+            assert sets_password(dave, code, "a third password").returncode != 0, "the reset code was used"
+            drill.people["alice"].logs_in()
+    # It is the deployment's store from now on.
+    with gateway:
+        assert drill.run("account", "list", "demo").returncode == 0
+
+
+def sets_password(person: Person, code: str, password: str) -> subprocess.CompletedProcess:
+    return person.run("signup", "--account", person.name, "--reset-code-stdin", "--password-stdin", stdin=f"{code}\n{password}\n")
+
+
+def test_a_copy_that_lacks_one_sign_out_is_found(drill):
+    """It has no record in the audit log."""
+    drill.copies()
+    assert drill.people["alice"].run("logout").returncode == 0
+    # Killed, so that nothing is written at the end.
+    drill.gateway.stop(signal.SIGKILL)
+    drill.puts_back()
+    with pytest.raises(AssertionError, match=EARLIER):
+        drill.gateway.start()
+
+
+@pytest.mark.parametrize("drill", STORES[1:], indirect=True)
+def test_a_copy_that_lacks_one_keyed_request_is_found(drill):
+    """It changes none of the rows that have tags."""
+    drill.copies()
+    assert drill.gateway.send(drill.key.request("POST", "/pay", b"1", fields=[("Idempotency-Key", '"k"')])).status == 200
+    drill.gateway.stop(signal.SIGKILL)
+    drill.puts_back()
+    with pytest.raises(AssertionError, match=EARLIER):
+        drill.gateway.start()
+
+
+@pytest.mark.skipif(not is_installed(), reason="no redis-server")
+def test_redis_knows_it_where_the_data_folder_was_lost_too(tmp_path):
+    with RedisServer() as redis:
+        gateway = Gateway(tmp_path / "gateway", "--replay", redis.address)
+        with gateway:
+            gateway.add_app("demo", registration="open")
+            person = Person(gateway, tmp_path / "phone").signs_up().logs_in()
+        copy(gateway, tmp_path / "copy.db")
+        with gateway:
+            name = redis.call("KEYS", "*:head").split()[-1]
+            kept = redis.call("GET", name)
+            assert person.run("logout").returncode == 0
+            until(lambda: redis.call("GET", name) != kept)
+        for path in gateway.data.glob("countersign.db*"):
+            path.unlink()
+        shutil.copy(tmp_path / "copy.db", gateway.data / "countersign.db")
+        (gateway.data / "followed-head").unlink()
+        with pytest.raises(AssertionError, match=EARLIER):
+            gateway.start()
+        # A head of another deployment does not count.
+        with Gateway(tmp_path / "other", "--replay", redis.address):
+            pass
+        assert run("restore", "--in-place", "--data", gateway.data).returncode == 0
+        gateway.start().stop()
+
+
+@needs_postgres
+def test_all_nodes_refuse_what_one_of_them_knows_to_be_earlier(server, tmp_path):
+    with Cluster(tmp_path, server.create("earlier")) as cluster:
+        line = cluster.nodes[1].connect()
+        token = cluster.logged_in(line)
+        dump = server.dump("earlier")
+        sent(line, cluster.bearing(token, "POST", "/logout"), 200)
+        for node in cluster.nodes:
+            node.stop()
+        server.sql("DROP DATABASE earlier")
+        server.load(dump, "earlier")
+        # Two nodes whose folders were lost, and Redis with them, do not know it, and serve until one that does is started.
+        if cluster.redis:
+            cluster.redis.call("DEL", cluster.redis.call("KEYS", "*:head").split()[-1])
+        for node in cluster.nodes[:2]:
+            (node.data / "followed-head").unlink()
+            node.start()
+        until(lambda: [node.causes() for node in cluster.nodes[:2]] == [[]] * 2)
+        with pytest.raises(AssertionError, match=EARLIER):
+            cluster.nodes[2].start()
+        for node in cluster.nodes[:2]:
+            until(lambda node=node: EARLIER in node.asked("/ready")[1])
+            assert "nodes" in node.causes()
+            connection = node.connect()
+            assert sent(connection, cluster.bearing(token)).status == sent(connection, cluster.login()).status == 503
+        assert cluster.nodes[0].stop() == 0
+        with pytest.raises(AssertionError, match=EARLIER):
+            cluster.nodes[0].start()
+        cluster.nodes[1].stop()
+        done = run("restore", "--in-place", "--data", cluster.nodes[0].data, environment=cluster.nodes[0].environment)
+        assert done.returncode == 0, done.err
+        for node in cluster.nodes:
+            node.start()
+        until(lambda: [node.causes() for node in cluster.nodes] == [[]] * 3)
+
+
+@needs_postgres
+def test_a_running_node_finds_that_its_database_went_back(server, tmp_path):
+    with Cluster(tmp_path, server.create("back"), (), ()) as cluster:
+        line = cluster.nodes[0].connect()
+        token = cluster.logged_in(line)
+        server.load(server.dump("back"), "prepared")
+        sent(line, cluster.bearing(token, "POST", "/logout"), 200)
+        server.sql("ALTER DATABASE back ALLOW_CONNECTIONS false; "
+                   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'back'")
+        server.sql("ALTER DATABASE back RENAME TO back_former")
+        server.sql("ALTER DATABASE prepared RENAME TO back")
+        for node in cluster.nodes:
+            until(lambda node=node: EARLIER in node.asked("/ready")[1])
+            connection = node.connect()
+            assert sent(connection, cluster.bearing(token)).status == sent(connection, cluster.login()).status == 503
