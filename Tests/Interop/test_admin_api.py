@@ -640,10 +640,18 @@ def is_open(sock: socket.socket) -> bool:
         return False
 
 
-def test_idle_connections_of_one_address_lock_nobody_out(served):
+@pytest.fixture
+def patient(tmp_path):
+    """A server that closes no connection because of its age."""
+    ages = [option for name in ("head", "idle", "idle-unproven", "connection") for option in (f"--deadline-{name}", 3_600)]
+    with Deployment(tmp_path, *ages) as deployment:
+        yield deployment
+
+
+def test_idle_connections_of_one_address_lock_nobody_out(patient):
     """The operator, Prometheus and a stranger all come from this machine's address. Who proves a token keeps the connection."""
-    operator = http.client.HTTPConnection("127.0.0.1", served.admin_port, timeout=HANGS)
-    headers = {"Authorization": f"Bearer {served.all}"}
+    operator = http.client.HTTPConnection("127.0.0.1", patient.admin_port, timeout=HANGS)
+    headers = {"Authorization": f"Bearer {patient.all}"}
 
     def asks() -> int:
         operator.request("GET", "/api/v1/apps", headers=headers)
@@ -653,14 +661,14 @@ def test_idle_connections_of_one_address_lock_nobody_out(served):
 
     assert asks() == 200
     kept = operator.sock
-    idle = [socket.create_connection(("127.0.0.1", served.admin_port)) for _ in range(100)]
+    idle = [socket.create_connection(("127.0.0.1", patient.admin_port)) for _ in range(100)]
     for path, status in (("/health", 200), ("/ready", 200), ("/metrics", 401), ("/api/v1/apps", 401), ("/console", 303)):
-        other = http.client.HTTPConnection("127.0.0.1", served.admin_port, timeout=HANGS)
+        other = http.client.HTTPConnection("127.0.0.1", patient.admin_port, timeout=HANGS)
         other.request("GET", path)
         assert other.getresponse().status == status, path
         other.close()
-    assert served.call("GET", "/api/v1/apps")[0] == 200
-    assert served.metrics()
+    assert patient.call("GET", "/api/v1/apps")[0] == 200
+    assert patient.metrics()
     # The connection with proof was there before all of them, and is there still.
     assert asks() == 200 and operator.sock is kept
     # One address holds no more than half.

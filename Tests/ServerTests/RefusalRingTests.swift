@@ -78,6 +78,21 @@ import Testing
             named: ("demo", "r_1"), search: .notMade, time: Int64(number))
     }
 
+    @Test func theRingsHaveHalfOfTheRoomEach() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let bytes = 256 << 10
+        let store = try RefusalStore(in: folder.path, bytes: bytes)
+        try store.start()
+        for number in 0..<2_000 { store.add(refusal(number, code: "stale"), isProven: number % 2 == 0) }
+        store.stop()
+        #expect(store.losses == 0)
+        for name in ["refusals-proven", "refusals-unproven"] {
+            let file = try FileManager.default.attributesOfItem(atPath: path(name))
+            let size = try #require(file[.size] as? Int)
+            #expect((bytes / 2 - 1_024...bytes / 2).contains(size), "\(name)")
+        }
+    }
+
     @Test func strangersDisplaceNoCallerWithProof() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try RefusalStore(in: folder.path, bytes: 256 << 10)
