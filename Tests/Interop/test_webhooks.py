@@ -315,12 +315,13 @@ def test_silent_endpoints_hold_no_other(served, receiver, tmp_path):
     silent = [Receiver(tmp_path / name) for name in ("one", "two", "three")]
     for each in silent:
         each.go.clear()
-        hook = served.add(each)
-        for _ in range(4):
-            served.admin("webhook", "test", hook)
+        served.add(each, "--events", "session.started,device.added")
+    Person(served, tmp_path / "anna", "anna").signs_up().logs_in()
     for each in silent:
         for _ in range(2):
             assert each.begun.acquire(timeout=HANGS)
+    # No attempt has ended, which would have made room for another.
+    assert [attempts for _, attempts, *_ in served.outbox()] == [0] * 6
     served.admin("webhook", "test", served.add(receiver))
     receiver.wait("webhook.test")
     for each in silent:

@@ -88,6 +88,19 @@ import Testing
         #expect(await world.backend.copies(of: "/late").count == 2)
     }
 
+    @Test(
+        "a clock that stands still or is set back prolongs no key",
+        arguments: [
+            (599, 599, false), (600, 0, true), (0, 600, true), (-86_400, 600, true), (-86_400, 599, false),
+        ] as [(Int64, Int64, Bool)])
+    func eitherClockEndsAKey(wall: Int64, monotonic: Int64, isOver: Bool) {
+        func clock(_ wall: Int64, _ monotonic: Int64) -> DeviceClock {
+            DeviceClock(wall: { 1_800_000_000 + wall }, monotonic: { UInt64(5 + monotonic) * 1_000_000_000 })
+        }
+        let sent = SendingTime(clock(0, 0))
+        #expect(sent.isOver(after: 600, by: clock(wall, monotonic)) == isOver)
+    }
+
     /// Takes the key away, so that the server cannot recognize a copy.
     private struct KeyRemoving: APIInterceptor {
         func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
