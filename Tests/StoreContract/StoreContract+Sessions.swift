@@ -184,6 +184,13 @@ extension StoreContract {
         expected.change = try make().sessionChange()
         #expect(swapped == .yes(expected) && expected.change > session.change)
         #expect(try make().session(session.id) == expected)
+        // A clock that was set back does not make the session look idle.
+        guard
+            case .yes(let same) = try make().swap(
+                session.id, from: .device(next), to: .device(next), by: nil, at: 5)
+        else { throw OperationalError(.failed, message: "not swapped") }
+        #expect(same.used == 1_100)
+        expected.change = same.change
         #expect(
             try make().swap(session.id, from: session.credentials, to: .device(next), at: 1_200)
                 == .moved(expected),

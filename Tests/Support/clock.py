@@ -17,6 +17,8 @@ def library() -> pathlib.Path:
     """Tests/Support/jumping_clock.c, compiled."""
     folder = tempfile.mkdtemp(prefix="cs-clock-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    # A database runs as another user.
+    pathlib.Path(folder).chmod(0o755)
     path = pathlib.Path(folder) / "jumping_clock.so"
     subprocess.run(["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", path,
                     ROOT / "Tests/Support/jumping_clock.c"], check=True)

@@ -12,6 +12,7 @@ import tempfile
 import urllib.parse
 
 import processes
+from clock import Clock
 from ports import reserve_port
 from waiting import until
 
@@ -53,8 +54,9 @@ def is_running(pid: int) -> bool:
 
 
 class Postgres:
-    def __init__(self, primary: "Postgres | None" = None, folder: pathlib.Path | None = None):
-        """A new database cluster, or a standby of that one, which follows it asynchronously. `folder` has the programs."""
+    def __init__(self, primary: "Postgres | None" = None, folder: pathlib.Path | None = None, *, has_clock: bool = False):
+        """A new database cluster, or a standby of that one, which follows it asynchronously. `folder` has the programs. With
+        `has_clock`, a test sets the server's clock."""
         self.bin = folder or programs()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-pg-", dir=MEMORY or "/tmp"))
         self.port, self.owner = reserve_port(), processes.current()
@@ -65,6 +67,7 @@ class Postgres:
             self.as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
             shutil.chown(self.folder, "postgres", "postgres")
         self.folder.chmod(0o755)
+        self.clock = Clock(self.folder / "clock") if has_clock else None
         if primary:
             self.run("pg_basebackup", "-D", str(self.folder / "data"), "-h", str(primary.folder), "-p", str(primary.port), "-U", USER,
                      "-R", "-X", "stream", "-c", "fast")
@@ -95,7 +98,8 @@ class Postgres:
                     *self.as_user, str(self.bin / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), "-p", str(self.port),
                     "-c", "listen_addresses=127.0.0.1", "-c", "fsync=on", "-c", "max_connections=100", *options,
                 ],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+                env={**os.environ, **(self.clock.environment if self.clock else {}), "LC_ALL": "C", "TZ": "UTC"},
             )
         until(self.responds, lambda: (self.folder / "log").read_text()[-2000:])
 
