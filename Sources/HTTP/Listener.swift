@@ -32,8 +32,8 @@ package final class Listener: @unchecked Sendable {
     package enum NewcomerRule: Sendable {
         /// Closes it if its address has all its connections, or if too many are open beyond the limit.
         case refusedAtLimits
-        /// Closes an older connection in its place: one that has proved nothing, first of the same address,
-        /// otherwise an idle one. For administrators, most of whom connect from one address.
+        /// Closes an older connection in its place: one without a proof, first of the same address,
+        /// otherwise an idle one. For administrators, whose connections mostly come from one address.
         case takingPlaces
     }
 

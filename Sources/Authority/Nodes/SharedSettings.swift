@@ -88,7 +88,9 @@ extension Node {
             found.append(.init(setting: setting, value: value, node: other.name, other: otherValue))
         }
         let (own, others) = (NodeReplayGuard(text: replayGuard), NodeReplayGuard(text: other.replayGuard))
-        if own.differs(from: others) { add(NodeReplayGuard.setting, value: own.title, otherValue: others.title) }
+        if own.differs(from: others) {
+            add(NodeReplayGuard.setting, value: own.title, otherValue: others.title)
+        }
         for (name, value) in settings.values.sorted(by: { $0.key < $1.key }) {
             if let otherValue = other.settings.values[name], otherValue != value {
                 add(name, value: value, otherValue: otherValue)

@@ -85,7 +85,7 @@ extension APIOperation {
                 .required("code", as: .standardInput(flag: "code-stdin"), meaning: "what was entered"),
                 .optional(
                     "id", as: .option("id"),
-                    meaning: "the code's id; without it, a wrong code costs a try of each code of the purpose"),
+                    meaning: "the code's id; without it, a wrong code costs each code of the purpose a try"),
             ],
             response: .object([
                 APIMember("app", schema: .text), APIMember("account", schema: .text),

@@ -45,7 +45,7 @@ extension Command {
             Eight digits, printed once; only a keyed digest is kept. A code is valid for one use and allows
             \(StoredAccountCode.mostTries) tries. Up to \(CodePace.mostLive) codes of a purpose are valid at a
             time. After \(CodePace.mostLive) in a day, one an hour can be made. Countersign does not send
-            codes: deliver the code to the account's address, and compare the owner's entry with `account redeem`.
+            codes: deliver the code to the account's address; check the entry with `account redeem`.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()

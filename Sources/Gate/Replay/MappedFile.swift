@@ -130,7 +130,7 @@ package final class FileDescriptor: Sendable {
                 throw OperationalError(
                     .failed,
                     message:
-                        "\(name) is in use by \(holder): only one server can run on a data folder; stop it first, "
+                        "\(name) is in use by \(holder): a data folder takes only one server; stop it first, "
                         + "or replace it with `countersign restart`")
             }
             throw OperationalError.system(path, code: errno)

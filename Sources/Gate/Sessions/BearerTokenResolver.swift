@@ -51,7 +51,8 @@ struct BearerTokenResolver: Sendable {
             release.policy.legacyRenewal == .refused
         else { return }
         throw Refusal(
-            .sessionEnded, detail: "session \(session.id): the token expired, and this release does not renew tokens",
+            .sessionEnded,
+            detail: "session \(session.id): the token expired, and this release does not renew tokens",
             decidedAt: session.expires)
     }
 

@@ -10,8 +10,8 @@ import CountersignTrust
 /// and one that the authority refused for now; a safe one also after the backend's status 429, 502, 503 or
 /// 504. It does not repeat a keyed request that the backend has answered, because the server would repeat
 /// that response; nor a request of the app alone that may have arrived, because without a session the
-/// server recognizes its key from the same address only. It never repeats a body that can be read
-/// only once, a request to a server that is not trusted, or a keyed one once the server may have forgotten the
+/// server recognizes its key from the same address only. It never repeats a body that can be read only
+/// once, a request to a server that is not trusted, or a keyed one once the server may have forgotten the
 /// key: after ten minutes, or the longer time that the server has stated.
 public struct APIRetryPolicy: Sendable, Hashable {
     /// How often a request is sent at most, including the first time: 1 to 10.

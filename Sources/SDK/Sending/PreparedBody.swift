@@ -34,7 +34,8 @@ struct PreparedBody: Sendable {
                 }
                 self.init(.once(stream), digest: .sha256(digest), length: length)
             case .bytes, .md5:
-                throw .misuse("body: this scheme signs it; expected a body in memory or one that can be read twice")
+                throw .misuse(
+                    "body: this scheme signs it; expected a body in memory or one that can be read twice")
             }
         }
     }

@@ -62,8 +62,8 @@ package struct StoreRestoration {
         }
     }
 
-    /// Reserves the erased names and user ids of another store of the same deployment, whose rows are verified; returns
-    /// how many were not reserved.
+    /// Reserves the erased names and user ids of another store of the same deployment, whose rows are
+    /// verified; returns how many were not reserved.
     package func addErasedNames(of former: StorePlace) throws(OperationalError) -> Int64 {
         let source = StoreRestoration(at: former, authenticatingBy: rows).open()
         defer { source.close() }

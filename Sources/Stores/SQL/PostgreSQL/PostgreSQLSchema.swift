@@ -43,9 +43,9 @@ enum PostgreSQLSchema {
         "writing": "66853366d22f8b45",
     ]
 
-    /// The schema may contain tables that are not ours. The query casts names to text, because PostgreSQL has another
-    /// type for them. Since PostgreSQL 18, NOT NULL is also a constraint. The line of the column states it,
-    /// unless the constraint is not valid.
+    /// The schema may contain tables that are not ours. The query casts names to text, because PostgreSQL
+    /// has another type for them. Since PostgreSQL 18, NOT NULL is also a constraint. The line of the
+    /// column states it, unless the constraint is not valid.
     private static let query = """
         WITH ours AS (
             SELECT oid, relname, relkind, relrowsecurity, relpersistence FROM pg_class
