@@ -27,7 +27,7 @@ package final class Deployment: Sendable {
     package let migration: SchemaOutcome
     /// What a replay guard outside this machine derives its keys from.
     package let replaySecret: Secret
-    private let tombstones = Locked<AccountTombstoneKey?>(nil)
+    private let tombstones: Locked<AccountTombstoneKey?>
     /// Authenticates the rows of copies of the store.
     package let rows: RowAuthenticator
     /// Authenticates the rows of the store itself; every connection to it needs this one.
@@ -76,6 +76,7 @@ package final class Deployment: Sendable {
         generation = try DeploymentGeneration(folder.generation)
         masterKey = try MasterKeyRing(
             keys, checks: checks, in: store, source: source, generation: generation)
+        tombstones = Locked(nil)
         self.actor = actor
         self.clock = clock
         self.rootSealer = rootSealer
@@ -88,6 +89,19 @@ package final class Deployment: Sendable {
         if !hasBegun, try !KeyFile.exists(folder.storeMark) {
             try KeyFile.make(at: folder.storeMark, holding: Secret(copying: Array("1\n".utf8).span))
         }
+    }
+
+    /// The same deployment, with changes recorded for `actor`.
+    package func acting(as actor: AuditActor) -> Deployment { Deployment(self, actor: actor) }
+
+    private init(_ other: Deployment, actor: AuditActor) {
+        (folder, policyFiles, store) = (other.folder, other.policyFiles, other.store)
+        (generation, masterKey) = (other.generation, other.masterKey)
+        (masterKeySource, migration) = (other.masterKeySource, other.migration)
+        (auditChain, rows, ownRows, head) = (other.auditChain, other.rows, other.ownRows, other.head)
+        (requestKeys, replaySecret) = (other.requestKeys, other.replaySecret)
+        (tombstones, clock, rootSealer) = (other.tombstones, other.clock, other.rootSealer)
+        self.actor = actor
     }
 
     /// Throws if the store is behind the head that this data folder has followed, and tells the other

@@ -11,6 +11,7 @@ import CountersignWire
 /// docs/decisions/0083-admin-api.md.
 final class AdminAPIService: AdminAPI {
     private let environment: Environment
+    private let deployment: AdministeredDeployment
     private let pool: WorkPool
     private let tokens = APITokenCheck()
     private let kept = KeptAnswerTable()
@@ -24,8 +25,9 @@ final class AdminAPIService: AdminAPI {
     private static let mostCallsOfToken = 16
 
     /// `pool` has one thread: commands are written for a process of their own.
-    init(environment: Environment, pool: WorkPool) {
+    init(environment: Environment, deployment: AdministeredDeployment, pool: WorkPool) {
         self.environment = environment
+        self.deployment = deployment
         self.pool = pool
     }
 
@@ -50,10 +52,7 @@ final class AdminAPIService: AdminAPI {
         /// For the log.
         var text: String { "token \(token.name) (\(token.id))" }
 
-        init(token: APIToken, configuration: Configuration) {
-            self.token = token
-            host = CommandHost(configuration, actor: .token(id: token.id, name: token.name))
-        }
+        init(token: APIToken, host: CommandHost) { (self.token, self.host) = (token, host) }
     }
 
     private enum Admission {
@@ -82,7 +81,11 @@ final class AdminAPIService: AdminAPI {
             }
             guard path.hasPrefix("\(APIOperation.prefix)/") else { throw APIRouter.noPath }
             let token = try tokens.token(of: request, configuration: configuration)
-            let known = Caller(token: token, configuration: configuration)
+            let known = Caller(
+                token: token,
+                host: CommandHost(
+                    configuration: configuration, actor: .token(id: token.id, name: token.name),
+                    deployment: deployment))
             caller = known
             let segments = try APIRouter.segments(of: path.dropFirst(APIOperation.prefix.utf8.count))
             if segments == ["commands"] {

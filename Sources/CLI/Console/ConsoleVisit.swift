@@ -78,9 +78,8 @@ struct ConsoleVisit: Sendable {
 
     /// Ends the operator's own session.
     func signOut() throws(APIProblem) {
-        defer { host.close() }
         do throws(OperationalError) {
-            let deployment = try host.open(environment: environment.variables)
+            let deployment = try host.open()
             try deployment.endConsoleSession(session.id, at: now)
         } catch {
             throw APIProblem(error)

@@ -52,9 +52,8 @@ enum SearchPage {
 
     private static func session(_ text: String, of visit: ConsoleVisit) throws(APIProblem) -> Hit? {
         guard let id = SessionID(text) else { return nil }
-        defer { visit.host.close() }
         do throws(OperationalError) {
-            let deployment = try visit.host.open(environment: visit.environment.variables)
+            let deployment = try visit.host.open()
             guard let session = try deployment.store.session(id),
                 let account = try deployment.store.account(session.account)
             else { return nil }
