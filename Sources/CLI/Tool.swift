@@ -88,7 +88,7 @@ package enum Tool {
             console.reportError(error.message)
             switch error.kind {
             case .usage: return .usage
-            case .failed, .missing: return .failed
+            case .failed, .missing, .forbidden: return .failed
             case .unreachable: return .unreachable
             }
         }

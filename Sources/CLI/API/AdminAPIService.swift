@@ -85,7 +85,7 @@ final class AdminAPIService: AdminAPI {
                 token: token,
                 host: CommandHost(
                     configuration: configuration, actor: .token(id: token.id, name: token.name),
-                    deployment: deployment))
+                    scopes: token.scopes, deployment: deployment))
             caller = known
             let segments = try APIRouter.segments(of: path.dropFirst(APIOperation.prefix.utf8.count))
             if segments == ["commands"] {
@@ -117,7 +117,7 @@ final class AdminAPIService: AdminAPI {
         case .failure(let problem): return problem.response
         }
         switch prepare(call, request: exchange.request, body: body, caller: caller) {
-        case .success(let job) where job.line.patience > 0:
+        case .success(let job) where job.values.patience > 0:
             return await follow(job, for: caller)
         case .success(let job): return await perform(for: caller) { job.run() }
         case .failure(let problem): return problem.response
@@ -131,7 +131,7 @@ final class AdminAPIService: AdminAPI {
         do throws(APIProblem) {
             if !body.isEmpty, operation.bodySchema != nil { try APIRouter.checkType(of: request) }
             let query = request.query.map { request.head.span.extracting($0.range).text }
-            let line = try operation.commandLine(path: call.values, query: query, body: body)
+            let values = try operation.values(path: call.values, query: query, body: body)
             let path = request.head.span.extracting(request.path.range).text
             var keyed: KeptAnswers.Call?
             if operation.method == .post, let key = try APIRouter.idempotencyKey(of: request) {
@@ -139,7 +139,7 @@ final class AdminAPIService: AdminAPI {
             }
             return .success(
                 APIJob(
-                    call: call, line: line, keyed: keyed,
+                    call: call, values: values, keyed: keyed,
                     tag: try APIRouter.matchedTag(of: request, by: operation),
                     kept: kept, host: caller.host, environment: environment))
         } catch {
@@ -189,7 +189,7 @@ final class AdminAPIService: AdminAPI {
             ).response
         }
         defer { followers.with { AdminAPIService.end(id, in: &$0) } }
-        let end = EventLoop.monotonicSeconds() + Int64(job.line.patience)
+        let end = EventLoop.monotonicSeconds() + Int64(job.values.patience)
         while true {
             let response = await perform(for: caller) { job.run() }
             guard APIJob.isEmptyList(response), EventLoop.monotonicSeconds() < end else {

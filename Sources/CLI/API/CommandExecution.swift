@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignSQL
 import CountersignServer
 import CountersignWire
@@ -36,7 +37,14 @@ final class AdministeredDeployment: Sendable {
 struct CommandHost: Sendable {
     let configuration: Configuration
     let actor: AuditActor
+    let scopes: Set<APIScope>
     let deployment: AdministeredDeployment
+
+    var administration: Administration {
+        get throws(OperationalError) {
+            Administration(deployment: try open(), scopes: scopes, now: SystemTime().now)
+        }
+    }
 
     func open() throws(OperationalError) -> Deployment {
         try deployment.open(in: configuration, actor: actor)

@@ -69,6 +69,8 @@ package struct Console: Sendable {
         writeError(VisibleText.of(text) + "\n")
     }
 
+    package func note(_ texts: [String]) { for text in texts { note(text) } }
+
     /// Whether a person sees what is said on standard error.
     package var isErrorTerminal: Bool { errors.isTerminal }
 

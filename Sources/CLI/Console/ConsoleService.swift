@@ -117,8 +117,10 @@ final class ConsoleService: AdminConsole {
         return Session(token: token, formToken: FormToken(ofSession: text))
     }
 
-    private func host(for actor: AuditActor, in configuration: Configuration) -> CommandHost {
-        CommandHost(configuration: configuration, actor: actor, deployment: deployment)
+    private func host(
+        for actor: AuditActor, having scopes: Set<APIScope> = [], in configuration: Configuration
+    ) -> CommandHost {
+        CommandHost(configuration: configuration, actor: actor, scopes: scopes, deployment: deployment)
     }
 
     /// Ends a session that was not used for long; false if this one is ended. An open page that asks for
@@ -250,7 +252,8 @@ final class ConsoleService: AdminConsole {
         }
         let visit = ConsoleVisit(
             session: session.token, formToken: session.formToken, figures: figures,
-            host: host(for: session.token.actor, in: configuration),
+            host: host(
+                for: session.token.actor, having: session.token.scopes, in: configuration),
             environment: environment,
             answers: answers, now: SystemTime().now)
         if request.segments == ["live"] { return Served(LiveFigures(visit).response, effect: .showed) }

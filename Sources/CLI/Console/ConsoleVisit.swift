@@ -55,11 +55,11 @@ struct ConsoleVisit: Sendable {
                 operation.otherInputs.compactMap { input in
                     values[input.name].map { (name: input.name, value: $0) }
                 })
-        let line = try operation.commandLine(
+        let checked = try operation.values(
             path: values, query: query.map { String($0.dropFirst()) },
             body: operation.bodySchema == nil ? [] : JSONValue.object(body).bytes)
         let job = APIJob(
-            call: APICall(operation, values: values), line: line,
+            call: APICall(operation, values: values), values: checked,
             keyed: key.map {
                 let content = Array("\(id) \(values.sorted { $0.key < $1.key })".utf8)
                 return KeptAnswers.Call(key: $0, token: session.id, path: id, body: content)
