@@ -95,8 +95,8 @@ extension Command {
         run.console.note(policy.notes)
         try run.print(policy) {
             policy.entries.map { entry in
-                "\(entry.key.name)=\(entry.value)  (default\(entry.isSet ? ": \(entry.key.fallback)" : ""))\n    "
-                    + "\(entry.key.meaning)"
+                let (key, fallback) = (entry.key, entry.isSet ? ": \(entry.key.fallback)" : "")
+                return "\(key.name)=\(entry.value)  (default\(fallback))\n    \(key.meaning)"
             }.joined(separator: "\n")
         }
         return .success

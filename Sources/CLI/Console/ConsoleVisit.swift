@@ -71,9 +71,33 @@ struct ConsoleVisit: Sendable {
         return record
     }
 
+    /// Performs an operation.
+    func perform<Input, Result>(
+        _ operation: Operation<Input, Result>, _ input: Input
+    ) throws(APIProblem) -> Result {
+        do throws(OperationalError) {
+            return try operation.perform(input, in: host.administration)
+        } catch {
+            throw APIProblem(error)
+        }
+    }
+
+    func perform<Result>(_ operation: Operation<Void, Result>) throws(APIProblem) -> Result {
+        try perform(operation, ())
+    }
+
+    /// The app of a path.
+    func app(_ text: String) throws(APIProblem) -> AppName {
+        do throws(OperationalError) {
+            return try AppName(argument: text)
+        } catch {
+            throw APIProblem(error)
+        }
+    }
+
     /// The names of the apps; empty without the scope to read them.
     func apps() throws(APIProblem) -> [String] {
-        may(.appsRead) ? try run("listApps").records("apps").map { $0.text("app") } : []
+        may(.appsRead) ? try perform(AppOperations.list).apps.map(\.app.name.description) : []
     }
 
     /// Ends the operator's own session.

@@ -32,16 +32,22 @@ extension APISchema {
 
 extension RouteRule.Level: APIValue {}
 
+extension Enforcement {
+    /// Without its time.
+    var word: String {
+        switch self {
+        case .enforce: "enforce"
+        case .observe: "observe"
+        }
+    }
+}
+
 extension RouteRule: APIRecord {
     static let members: [RecordMember<RouteRule>] = [
         RecordMember("prefix", \.prefixText), RecordMember("methods", \.methodTexts),
         RecordMember("require", \.level),
         RecordMember("enforcement", schema: .nullable(.choice(["enforce", "observe"]))) {
-            switch $0.enforcement {
-            case nil: .null
-            case .enforce: "enforce"
-            case .observe: "observe"
-            }
+            $0.enforcement?.word.json ?? .null
         },
         RecordMember("observe_until", schema: .nullable(.time)) {
             if case .observe(let end) = $0.enforcement { .integer(end) } else { .null }
@@ -202,7 +208,8 @@ enum AppOperations {
         return AppList(apps: apps)
     }
 
-    static let add = Operation<NewApp, AddedApp>(.appsWrite) { (new, administration) throws(OperationalError) in
+    static let add = Operation<NewApp, AddedApp>(.appsWrite) {
+        (new, administration) throws(OperationalError) in
         let app = try administration.deployment.addApp(
             new.name, settings: new.settings, requiring: new.level, at: administration.now)
         let policy = try app.policy()
@@ -212,7 +219,8 @@ enum AppOperations {
         return AddedApp(app: app, routes: policy.routes, notes: notes)
     }
 
-    static let policy = Operation<AppName, AppPolicy>(.appsRead) { (name, administration) throws(OperationalError) in
+    static let policy = Operation<AppName, AppPolicy>(.appsRead) {
+        (name, administration) throws(OperationalError) in
         AppPolicy(try administration.deployment.app(name))
     }
 
@@ -271,7 +279,8 @@ enum AppOperations {
 extension APIOperation {
     /// Apps, their policies and their routes.
     static let apps: [APIOperation] = [
-        APIOperation("listApps", method: .get, path: "/apps", performing: AppOperations.list, command: .appList),
+        APIOperation(
+            "listApps", method: .get, path: "/apps", performing: AppOperations.list, command: .appList),
         APIOperation(
             "addApp", method: .post, path: "/apps", performing: AppOperations.add, command: .appAdd,
             inputs: [

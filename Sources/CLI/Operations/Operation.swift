@@ -2,8 +2,9 @@ import CountersignAuthority
 import CountersignServer
 import CountersignWire
 
-/// One administrative act. The command line, the admin API and the console all perform it here: with one typed
-/// input, one typed result, and the scope that a caller needs. Source: docs/decisions/0106-typed-operations.md.
+/// One administrative act. The command line, the admin API and the console all perform it here: with one
+/// typed input, one typed result, and the scope that a caller needs. Source:
+/// docs/decisions/0106-typed-operations.md.
 ///
 /// The deployment records the act in its audit log for the actor that it was opened for.
 struct Operation<Input: Sendable, Result: APIValue>: Sendable {

@@ -147,7 +147,8 @@ struct RouteTest: APIRecord {
 }
 
 enum RouteOperations {
-    static let list = Operation<AppName, AppRoutes>(.appsRead) { (name, administration) throws(OperationalError) in
+    static let list = Operation<AppName, AppRoutes>(.appsRead) {
+        (name, administration) throws(OperationalError) in
         let policy = try administration.deployment.app(name).policy()
         return AppRoutes(
             app: name, enforcement: policy.enforcement, rules: policy.routes.rules,
@@ -173,7 +174,8 @@ enum RouteOperations {
         return RemovedRoute(app: route.app, prefix: route.prefix)
     }
 
-    static let test = Operation<RouteTarget, RouteTest>(.appsRead) { (target, administration) throws(OperationalError) in
+    static let test = Operation<RouteTarget, RouteTest>(.appsRead) {
+        (target, administration) throws(OperationalError) in
         try RouteTest(target, in: administration)
     }
 }
