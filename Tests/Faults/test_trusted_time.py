@@ -170,9 +170,9 @@ def test_a_jump_that_persists_is_trusted_when_somebody_confirms_it(place):
     assert set(place.sessions().values()) == {None}, "sweeps wait"
 
 
-def pays(place: Place) -> tuple[int, str]:
+def pays(place: Place, key: str = "one") -> tuple[int, str]:
     """Signed by the server's clock; the echo shows each request another signature, so that only a kept result is the same twice."""
-    answer = place.gateway.send(place.gateway.key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", "one")]))
+    answer = place.gateway.send(place.gateway.key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", key)]))
     return answer.status, answer.body.decode()
 
 
@@ -192,6 +192,22 @@ def test_a_keyed_request_is_not_done_again_under_a_clock_that_jumped(place, firs
     assert pays(place) == done
 
 
+def test_a_jump_makes_no_room_for_other_keys(tmp_path):
+    """While no time has certainly come, no key is old enough to be displaced: its request would be executed again."""
+    place = Place(tmp_path, "--limit-kept-keys", 100)
+    with place.gateway:
+        add_app(place.gateway, 0)
+        place.waits(700)
+        answers = {key: pays(place, key) for key in map(str, range(120))}
+        kept = {key: answer for key, answer in answers.items() if answer[0] == 200}
+        assert 0 < len(kept) < 120
+        place.waits(700)
+        place.clock.jumps(2 * 86_400)
+        assert {pays(place, f"later {number}")[0] for number in range(10)} == {503}
+        place.clock.jumps(0)
+        assert {key: pays(place, key) for key in kept} == kept
+
+
 @pytest.mark.parametrize("shift", [-DAYS_91, DAYS_91], ids=["behind", "ahead"])
 def test_no_session_begins_or_is_renewed_by_a_clock_in_doubt(place, shift):
     """Its times would be wrong: it would end at once, or outlive its policy."""
@@ -205,6 +221,40 @@ def test_no_session_begins_or_is_renewed_by_a_clock_in_doubt(place, shift):
     place.waits(700)
     place.turns(3)
     assert len(place.sessions()) == 1 and set(place.sessions().values()) == {None}
+
+
+def test_a_session_that_ends_before_the_clock_is_trusted_again_is_not_renewed_meanwhile(place):
+    made = place.logs_in("user-0")
+    place.clock.advance(IDLE - 300)
+    assert place.time() != "unavailable"
+    place.clock.jumps(60)
+    assert place.time() == "unavailable"
+    place.clock.jumps(0)
+    place.clock.advance(400)
+    assert place.causes() == [] and place.renewing(made) == "unavailable"
+    place.waits(700)
+    assert place.renewing(made) == "session-ended"
+
+
+def test_a_jump_while_no_server_runs(place):
+    place.waits(700)
+    made = place.logs_in("user-0")
+    assert place.gateway.stop() == 0
+    place.clock.jumps(DAYS_91)
+    place.gateway.start()
+    assert place.bearing(made["token"]) == "unavailable" and not place.trusts()
+
+
+def test_a_restart_of_the_machine(place):
+    """Its uptime measures nothing of the time before."""
+    place.waits(700)
+    made = place.logs_in("user-0")
+    assert place.gateway.stop() == 0
+    path = place.gateway.data / "clock"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"boot": "another"}))
+    place.clock.jumps(3_600)
+    place.gateway.start()
+    assert place.causes() == [] and place.trusts() and place.bearing(made["token"]) == "accepted"
 
 
 def test_a_repeated_renewal_after_a_jump_is_no_reuse(place):
@@ -228,8 +278,7 @@ def test_what_is_written_under_a_jump_has_the_time_that_passed(place):
     assert place.time() == "unavailable"
     until(lambda: place.audited("clock.doubt") or place.turns(1), "not recorded")
     told = place.gateway.send(place.gateway.key.request())
-    claims = json.loads(told.body)["headers"]["countersign-assertion"].split(".")[1]
-    times = [json.loads(base64.urlsafe_b64decode(claims + "=="))["iat"], signed_at(told)]
+    times = [issued_at(json.loads(told.body)["headers"]["countersign-assertion"]), signed_at(told)]
     times.append(signed_at(place.gateway.send(login(place.gateway, "user-0"))))
     assert place.asks(bearing(place.gateway, made["token"], "POST", "/logout"))[0] == "accepted"
     place.clock.jumps(0)
@@ -238,6 +287,37 @@ def test_what_is_written_under_a_jump_has_the_time_that_passed(place):
     records = json.loads(place.gateway.admin("audit", "list", "--json").out)["records"]
     times += [record["time"] for record in records if record["action"] == "clock.doubt"]
     assert len(times) == 4 and all(abs(time - place.clock.now) < 120 for time in times), times
+
+
+def test_the_meter_has_the_time_that_passed(place):
+    place.waits(700)
+    place.clock.jumps(-DAYS_91)
+    assert place.gateway.send(place.gateway.key.request()).status == 200
+
+    def figures() -> dict:
+        return json.loads(place.gateway.admin("meter", "demo", "--json").out)["releases"][0]
+
+    until(lambda: figures()["accepted"] or place.clock.advance(2.5), "not counted")
+    assert abs(figures()["last_seen"] - place.clock.now - DAYS_91) < 60
+
+
+def test_another_proxy_is_told_the_time_that_passed(tmp_path):
+    place = Place(tmp_path, "--tls", "off", "--decide", "nginx", "--trusted-proxies", "127.0.0.1")
+    with place.gateway as gateway:
+        add_app(gateway, 0)
+        gateway.admin("app", "policy", "demo", "--set", "assertion=on")
+        place.clock.jumps(-DAYS_91)
+        lines = gateway.key.request("GET", "/orders").decode().split("\r\n")
+        lines[0] = f"GET {PREFIX}/decide HTTP/1.1"
+        lines[1:1] = ["X-Original-Method: GET", "X-Original-URI: /orders", f"X-Original-Host: {gateway.key.authority}",
+                      f"Countersign-Decide: {(gateway.data / 'decide-secret').read_text()}"]
+        told = gateway.send("\r\n".join(lines).encode())
+        assert told.status == 200, told.body
+        assert abs(issued_at(told.get("countersign-assertion")) - place.clock.now - DAYS_91) < 60
+
+
+def issued_at(assertion: str) -> int:
+    return json.loads(base64.urlsafe_b64decode(assertion.split(".")[1] + "=="))["iat"]
 
 
 def signed_at(answer) -> int:
