@@ -186,13 +186,13 @@ def test_a_displaced_guard_takes_the_deployment_back(own, guard, server, tmp_pat
                             COUNTERSIGN_REPLAY=replay) as wrong:
                 link.set("cut")
                 until(lambda: "nodes" in node.causes(), "its lease lasts")
-                wrong.start()
-                # What the former guard may have admitted is refused for a minute: these were signed ahead of the clock.
+                # What the former guard may have admitted is refused for a minute: this is signed ahead of the clock.
                 ahead = cluster.key.request(created=int(time.time()) + 60)
+                wrong.start()
                 assert refused(wrong.send(ahead)) == "unavailable"
                 link.set("pass")
-                until(lambda: set(node.causes()) & {"replay", "settings"}, lambda: node.causes())
-                assert f":{wrong.port}" in node.asked("/ready")[1], "it names the other node"
+                until(lambda: f":{wrong.port}" in node.asked("/ready")[1], "it names the other node")
+                assert set(node.causes()) & {"replay", "settings"}
                 assert refused(node.send(cluster.key.request())) == "unavailable"
                 assert wrong.causes() == []
             until(lambda: node.causes() == [], lambda: node.asked("/ready"))

@@ -36,7 +36,7 @@ import Testing
         for _ in 0..<60 { persistence.tick() }
         #expect(table.removals.with { $0 } == 0)
         script.jump(-91 * 86_400)
-        persistence.tick()
+        #expect(clock.sweepTime == nil)
         script.advance(600)
         for _ in 0..<60 { persistence.tick() }
         #expect(table.removals.with { $0 } == 2)
