@@ -30,7 +30,9 @@ import Testing
     }
 
     @Test func oneFailureInTwentyIsFailing() throws {
-        let failures: [DeliveryFailure: Int64] = [.upstreamError: 1, .upstreamUnreachable: 2, .clientAborted: 0]
+        let failures: [DeliveryFailure: Int64] = [
+            .upstreamError: 1, .upstreamUnreachable: 2, .clientAborted: 0,
+        ]
         for (failure, failed) in failures {
             // A failure before the response's head is not among the responses.
             let answered: Int64 = failure == .upstreamUnreachable ? 38 : 20
