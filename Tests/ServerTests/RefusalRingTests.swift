@@ -110,4 +110,24 @@ import Testing
         #expect(refusals.refusal(of: "no id") == nil)
         #expect(refusals.store?.oldest.proven == 1)
     }
+
+    @Test func aSearchReadsABoundedNumberOfRecords() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let bytes = 8 << 20
+        do {
+            let store = try RefusalStore(in: folder.path, bytes: bytes)
+            try store.start()
+            store.add(refusal(1, code: "stale"), isProven: true)
+            store.stop()
+        }
+        for (number, found) in [(RefusalStore.mostRead - 1, 1), (1, 0)] {
+            do {
+                let ring = try RefusalRing(path("refusals-proven"), bytes: bytes / 2)
+                for each in 0..<number { #expect(ring.append([], id: id(each + 2), at: 2)) }
+            }
+            let store = try RefusalStore(in: folder.path, bytes: bytes)
+            #expect(store.latest(10).count == found)
+            #expect(store.refusal(of: refusal(1, code: "").event) != nil, "the index finds it all the same")
+        }
+    }
 }

@@ -144,6 +144,11 @@ extension StoreContract {
             }
         }
         #expect(try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents)
+        // Sign-ins use up no event about the account's security.
+        let revoked = try Self.session(2_001, of: account, at: began, key: UInt8(truncatingIfNeeded: 901))
+        _ = try make().end(
+            .one(revoked.id), with: SessionTermination(.revoked, at: began + 1), recording: nil)
+        #expect(try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents + 1)
         let ended = try make().end(
             .account(account.number, except: nil), with: SessionTermination(.disabled, at: began + 1),
             recording: nil)
@@ -151,7 +156,8 @@ extension StoreContract {
         let first = try #require(try make().takeDelivery(dueAt: began + 1, leaving: [], for: 1_000))
         #expect(try types([first]) == ["w_2 session.ended"], "it came last")
         #expect(
-            try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents + Int64(ended.count))
+            try make().deliveryCounts().waiting
+                == 2 * WebhookShares.accountEvents + 1 + Int64(ended.count))
         try make().announceWithheld(at: .at(began + WebhookShares.window - 1))
         for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
         try make().announceWithheld(at: .at(began + WebhookShares.window))
