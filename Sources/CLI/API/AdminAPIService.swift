@@ -30,9 +30,9 @@ final class AdminAPIService: AdminAPI {
     }
 
     func answer(
-        to exchange: any Exchange, in configuration: Configuration
+        to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
     ) async -> (response: ServerResponse, caller: String?) {
-        let admission = admit(exchange.request, configuration: configuration)
+        let admission = admit(exchange.request, configuration: configuration, figures: figures)
         if admission.caller != nil { exchange.recordProof(.release) }
         switch admission {
         case .answered(let response, let caller): return (response, caller?.text)
@@ -50,9 +50,10 @@ final class AdminAPIService: AdminAPI {
         /// For the log.
         var text: String { "token \(token.name) (\(token.id))" }
 
-        init(token: APIToken, configuration: Configuration) {
+        init(token: APIToken, configuration: Configuration, figures: ServerFigures) {
             self.token = token
-            host = CommandHost(configuration, actor: .token(id: token.id, name: token.name))
+            host = CommandHost(
+                configuration, actor: .token(id: token.id, name: token.name), refusals: figures.refusals)
         }
     }
 
@@ -72,7 +73,9 @@ final class AdminAPIService: AdminAPI {
     }
 
     /// What the head allows, before a body is read.
-    private func admit(_ request: Request, configuration: Configuration) -> Admission {
+    private func admit(
+        _ request: Request, configuration: Configuration, figures: ServerFigures
+    ) -> Admission {
         var caller: Caller?
         do throws(APIProblem) {
             try APIRouter.checkHost(of: request, configuration: configuration)
@@ -82,7 +85,7 @@ final class AdminAPIService: AdminAPI {
             }
             guard path.hasPrefix("\(APIOperation.prefix)/") else { throw APIRouter.noPath }
             let token = try tokens.token(of: request, configuration: configuration)
-            let known = Caller(token: token, configuration: configuration)
+            let known = Caller(token: token, configuration: configuration, figures: figures)
             caller = known
             let segments = try APIRouter.segments(of: path.dropFirst(APIOperation.prefix.utf8.count))
             if segments == ["commands"] {

@@ -16,13 +16,19 @@ final class CommandHost: Sendable {
 
     let configuration: Configuration
     let actor: AuditActor
+    /// Those that the server keeps; nil for commands that show none.
+    let refusals: RecentRefusals?
     private let opening: Opening
     /// The deployments that commands have opened.
     private let opened = Locked<[Deployment]>([])
 
-    init(_ configuration: Configuration, actor: AuditActor, opening: Opening = .perCommand) {
+    init(
+        _ configuration: Configuration, actor: AuditActor, opening: Opening = .perCommand,
+        refusals: RecentRefusals? = nil
+    ) {
         self.configuration = configuration
         self.actor = actor
+        self.refusals = refusals
         self.opening = opening
     }
 

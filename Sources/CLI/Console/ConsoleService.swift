@@ -248,7 +248,8 @@ final class ConsoleService: AdminConsole {
         let opening: CommandHost.Opening = if case .read = request.method { .shared } else { .perCommand }
         let visit = ConsoleVisit(
             session: session.token, formToken: session.formToken, figures: figures,
-            host: CommandHost(configuration, actor: session.token.actor, opening: opening),
+            host: CommandHost(
+                configuration, actor: session.token.actor, opening: opening, refusals: figures.refusals),
             environment: environment,
             answers: answers, now: SystemTime().now)
         if request.segments == ["live"] { return Served(LiveFigures(visit).response, effect: .showed) }
