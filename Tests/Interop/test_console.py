@@ -4,7 +4,6 @@ Every page is free of axe's findings, light, dark and narrow. In Chromium where 
 
 import calendar
 import fcntl
-import hmac
 import html
 import http.client
 import http.server
@@ -31,7 +30,7 @@ import processes
 from gateway import run
 from person import Person
 from ports import reserve_port
-from signing import ReleaseKey
+from signing import SecretAsText
 from test_metrics import Administered
 from waiting import HANGS, until
 
@@ -100,13 +99,6 @@ class Visitor:
 
     def do(self, operation: str, **values: str):
         return self.post(f"/console/do/{operation}", {"form": self.form_token(), **values})
-
-
-class SecretAsText(ReleaseKey):
-    """A client that takes the secret's text for its bytes, as many first ones do."""
-
-    def sign(self, base: bytes) -> bytes:
-        return hmac.digest(self.secret.encode(), base, "sha256")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ extension AuthenticatedTable {
         "audit": "The chain of tags authenticates each record, and the head the number of records.",
         "revision": "A hint. If it is set back, other processes may not see changes until they restart.",
         "session_change": "The next number is above those of the sessions' rows, which are authenticated.",
-        "webhook_account": "Counts. False ones withhold an account's events for some minutes, or send them.",
+        "webhook_account": "Counts and a time. False ones withhold an account's events for up to an hour, or "
+            + "send them.",
         "webhook_dropped": "Counts, which decide nothing. False ones mislead about what was dropped.",
         "meter": "Counts, which decide nothing. False ones mislead the operator who retires a release.",
         "idempotent_request": "The response is sealed for one caller and key. Deleting a row or putting it "

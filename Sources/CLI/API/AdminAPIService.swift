@@ -32,9 +32,9 @@ final class AdminAPIService: AdminAPI {
     }
 
     func answer(
-        to exchange: any Exchange, in configuration: Configuration
+        to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
     ) async -> (response: ServerResponse, caller: String?) {
-        let admission = admit(exchange.request, configuration: configuration)
+        let admission = admit(exchange.request, configuration: configuration, figures: figures)
         if admission.caller != nil { exchange.recordProof(.release) }
         switch admission {
         case .answered(let response, let caller): return (response, caller?.text)
@@ -71,7 +71,9 @@ final class AdminAPIService: AdminAPI {
     }
 
     /// What the head allows, before a body is read.
-    private func admit(_ request: Request, configuration: Configuration) -> Admission {
+    private func admit(
+        _ request: Request, configuration: Configuration, figures: ServerFigures
+    ) -> Admission {
         var caller: Caller?
         do throws(APIProblem) {
             try APIRouter.checkHost(of: request, configuration: configuration)
@@ -85,7 +87,7 @@ final class AdminAPIService: AdminAPI {
                 token: token,
                 host: CommandHost(
                     configuration: configuration, actor: .token(id: token.id, name: token.name),
-                    scopes: token.scopes, deployment: deployment))
+                    scopes: token.scopes, deployment: deployment, refusals: figures.refusals))
             caller = known
             let segments = try APIRouter.segments(of: path.dropFirst(APIOperation.prefix.utf8.count))
             if segments == ["commands"] {

@@ -39,6 +39,8 @@ struct CommandHost: Sendable {
     let actor: AuditActor
     let scopes: Set<APIScope>
     let deployment: AdministeredDeployment
+    /// Those that the server keeps; nil for commands that show none.
+    let refusals: RecentRefusals?
 
     var administration: Administration {
         get throws(OperationalError) {

@@ -118,9 +118,12 @@ final class ConsoleService: AdminConsole {
     }
 
     private func host(
-        for actor: AuditActor, having scopes: Set<APIScope> = [], in configuration: Configuration
+        for actor: AuditActor, having scopes: Set<APIScope> = [], showing refusals: RecentRefusals? = nil,
+        in configuration: Configuration
     ) -> CommandHost {
-        CommandHost(configuration: configuration, actor: actor, scopes: scopes, deployment: deployment)
+        CommandHost(
+            configuration: configuration, actor: actor, scopes: scopes, deployment: deployment,
+            refusals: refusals)
     }
 
     /// Ends a session that was not used for long; false if this one is ended. An open page that asks for
@@ -253,7 +256,8 @@ final class ConsoleService: AdminConsole {
         let visit = ConsoleVisit(
             session: session.token, formToken: session.formToken, figures: figures,
             host: host(
-                for: session.token.actor, having: session.token.scopes, in: configuration),
+                for: session.token.actor, having: session.token.scopes, showing: figures.refusals,
+                in: configuration),
             environment: environment,
             answers: answers, now: SystemTime().now)
         if request.segments == ["live"] { return Served(LiveFigures(visit).response, effect: .showed) }
