@@ -10,7 +10,6 @@ from statements import Statements
 from test_admin_api import Deployment as Called
 from test_console import Deployment as Visited
 
-# Of these, some 120 open the store: its schema is compared, and the triggers of the connection are made.
 MOST = {
     "/api/v1/apps": 170, "/api/v1/apps/demo/policy": 150, "/api/v1/apps/demo/accounts/anna": 185, "/api/v1/audit": 155,
     "/": 265, "/console/apps/demo": 260, "/console/apps/demo/accounts/anna": 250,
@@ -30,15 +29,17 @@ def served(tmp_path_factory):
     with Deployment(folder, environment=statements.environment) as deployment:
         deployment.prepare()
         deployment.statements, deployment.visitor = statements, deployment.visit()
+        # The server opens the store for all calls and pages when the operator signs in.
+        deployment.connection = statements.last_connection()
         yield deployment
 
 
 def run_by(served, path: str) -> list[str]:
-    """The statements on the connections that were opened for it: each call opens the store for itself."""
-    before = served.statements.last_connection()
+    """The statements on the connection of calls and pages; no other one is opened."""
+    before, last = len(served.statements.on(served.connection)), served.statements.last_connection()
     status = served.call("GET", path)[0] if path.startswith("/api/") else served.visitor.get(path).status
-    assert status == 200
-    return served.statements.after(before)
+    assert status == 200 and served.statements.last_connection() == last
+    return served.statements.on(served.connection)[before:]
 
 
 def fill(served) -> None:

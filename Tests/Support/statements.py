@@ -35,6 +35,6 @@ class Statements:
         """The number of the connection that was opened last."""
         return max(number for number, _ in self._lines())
 
-    def after(self, connection: int) -> list[str]:
-        """Those of the connections that were opened later than this one."""
-        return [sql for number, sql in self._lines() if number > connection]
+    def on(self, connection: int) -> list[str]:
+        """Those of this connection so far."""
+        return [sql for number, sql in self._lines() if number == connection]
