@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignMemory
 import CountersignWire
 
@@ -11,6 +12,8 @@ package final class FollowedHead: Sendable {
     private struct State {
         var kept: StoreHead?
         var fault: OperationalError?
+        /// Of the store that was followed last.
+        var restoration: AcceptedRestoration?
         /// Whether the other nodes are to be told of ``kept``.
         var isToBeReported = false
     }
@@ -21,16 +24,26 @@ package final class FollowedHead: Sendable {
     private let state: Locked<State>
     /// Used by one thread at a time; a write takes microseconds.
     private let file: Locked<HeadFile>
+    private let changes: StoreChangeFile
+    private let clock: any TimeSource
 
     /// With ``AcceptedCopy/any``, no store is refused, and none is followed.
     init(
         in folder: DataFolder, under rows: RowAuthenticator, chain: AuditChain,
-        accepting accepted: AcceptedCopy = .latest
+        accepting accepted: AcceptedCopy = .latest, clock: any TimeSource = SystemTime()
     ) throws(OperationalError) {
-        (self.rows, self.chain, self.accepted) = (rows, chain, accepted)
+        (self.rows, self.chain, self.accepted, self.clock) = (rows, chain, accepted, clock)
+        changes = StoreChangeFile(in: folder)
         let file = try HeadFile(folder.followedHead)
         state = Locked(State(kept: file.newest(under: rows)))
         self.file = Locked(file)
+    }
+
+    /// The head that another data folder keeps.
+    package static func kept(
+        in folder: DataFolder, under rows: RowAuthenticator
+    ) throws(OperationalError) -> StoreHead? {
+        try HeadFile(folder.followedHead).newest(under: rows)
     }
 
     package var kept: StoreHead? { state.with { $0.kept } }
@@ -55,7 +68,11 @@ package final class FollowedHead: Sendable {
         let found = try read(kept?.audit.number ?? 0)
         // Without a summary that opens, nothing is known; the check of all rows reports that.
         guard let seen = head(of: found) else { return }
-        guard let reason = difference(of: found, seen, from: kept) else { return follow(seen) }
+        let restoration = found.restored.flatMap { rows.openRestoration($0) }
+        state.with { $0.restoration = restoration }
+        guard let reason = difference(of: found, seen, from: kept, after: restoration) else {
+            return follow(seen)
+        }
         let fault = OperationalError(
             .failed,
             message: "\(place): \(reason). Sessions that had ended would live again. Put the right store in "
@@ -64,9 +81,19 @@ package final class FollowedHead: Sendable {
         throw fault
     }
 
-    private func difference(of found: StoreState, _ seen: StoreHead, from kept: StoreHead?) -> String? {
-        if let reported = found.reported.flatMap({ rows.openHead($0) }), reported.restored >= seen.restored {
+    private func difference(
+        of found: StoreState, _ seen: StoreHead, from kept: StoreHead?,
+        after restoration: AcceptedRestoration?
+    ) -> String? {
+        if let reported = found.reported.flatMap({ rows.openHead($0) }),
+            reported.restored >= seen.restored || restoration?.lacks(reported) == true
+        {
             return "\(FollowedHead.earlier): another node has followed a later one"
+        }
+        if let kept, restoration?.lacks(kept) == true {
+            state.with { $0.isToBeReported = true }
+            return "\(FollowedHead.earlier): `restore --in-place --lost` has not ended again all that this "
+                + "data folder, or the replay guard, has followed"
         }
         guard let kept, let reason = missing(in: found, seen, from: kept) else { return nil }
         state.with { $0.isToBeReported = true }
@@ -100,7 +127,7 @@ package final class FollowedHead: Sendable {
     private func head(of found: StoreState) -> StoreHead? {
         guard let summary = found.summary.flatMap({ rows.openSummary($0) }) else { return nil }
         var head = StoreHead()
-        head.restored = found.restored.flatMap { rows.openRestored($0) } ?? 0
+        head.restored = found.restored.flatMap { rows.openRestoration($0)?.time } ?? 0
         (head.transactions, head.changes) = (found.transactions, summary.changes)
         head.audit = AuditHead(
             number: summary.audit,
@@ -115,6 +142,15 @@ package final class FollowedHead: Sendable {
         if let summary { seen.changes = summary.changes }
         if let audit { seen.audit = audit }
         follow(seen)
+    }
+
+    /// Keeps what a transaction of this process has changed, which may have been committed. What is lost with
+    /// a database can then be ended again.
+    package func keep(_ change: StoreChange) {
+        guard accepted == .latest else { return }
+        var change = change
+        change.time = clock.estimate
+        changes.append(change, under: rows)
     }
 
     private func follow(_ seen: StoreHead) {
@@ -133,6 +169,11 @@ package final class FollowedHead: Sendable {
     package func exchange(_ sealed: [UInt8]?) -> [UInt8]? {
         let there = sealed.flatMap { rows.openHead($0) }
         if let there { follow(there) }
+        if let there, state.with({ $0.restoration?.lacks(there) }) == true {
+            // The next look finds it in ``kept``, and tells the other nodes.
+            state.with { $0.kept = there }
+            return nil
+        }
         guard let kept, there?.missing(comparedWith: kept) != 0 else { return nil }
         return rows.seal(kept)
     }

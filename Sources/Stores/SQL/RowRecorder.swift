@@ -20,6 +20,8 @@ final class RowRecorder {
         var areNamesVerified = false
         /// The last change that PostgreSQL's triggers have handed over.
         var collected: Int64 = 0
+        /// What ``StoreChange`` keeps of the rows.
+        var kept: [[UInt8]] = []
     }
 
     /// Tombstones that are verified in each transaction that adds an account: less than 5 ms of one core.
@@ -45,6 +47,7 @@ final class RowRecorder {
     var hasChanges = false
     /// What the last transaction leaves, where it has changed it.
     private var reached: (summary: RowSummary?, audit: AuditHead?) = (nil, nil)
+    private var change: StoreChange?
 
     // MARK: Setting up
 
@@ -77,6 +80,12 @@ final class RowRecorder {
 
     // MARK: Transactions
 
+    /// Keeps what the transaction has changed. It was committed, or may have been.
+    func keepChange() {
+        if let change { rows?.head?.keep(change) }
+        change = nil
+    }
+
     /// Notes how far the store has come. `transactions` is 0 for a file.
     func didCommit(transactions: Int64) {
         rows?.head?.follow(transactions: transactions, summary: reached.summary, audit: reached.audit)
@@ -97,10 +106,11 @@ final class RowRecorder {
     /// making it anew would hide what was done to it.
     func flush(into database: Database) throws(OperationalError) {
         defer { reset() }
-        reached = (nil, nil)
+        (reached, change) = ((nil, nil), nil)
         try collect(in: database)
         guard let rows, !pending.digests.isEmpty || pending.auditBefore != nil else { return }
-        var summary = try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0) }
+        let sealed = try RowRecorder.sealed(RowSummary.name, in: database)
+        var summary = sealed.flatMap { rows.openSummary($0) }
         let earlier = summary
         for (number, difference) in pending.digests {
             let table = AuthenticatedTable.all[number]
@@ -119,8 +129,16 @@ final class RowRecorder {
             summary?.audit = reached.audit?.number ?? 0
         }
         if let summary, summary != earlier {
-            try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
+            let successor = rows.seal(summary)
+            try RowRecorder.set(RowSummary.name, to: successor, in: database)
             reached.summary = summary
+            if case .postgreSQL = database.driver, let sealed {
+                var head = StoreHead()
+                (head.changes, head.audit.number) = (summary.changes, summary.audit)
+                change = StoreChange(
+                    before: StoreChange.state(sealed), after: StoreChange.state(successor),
+                    position: head.position, rows: pending.kept)
+            }
         }
     }
 

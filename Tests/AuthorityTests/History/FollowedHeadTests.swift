@@ -36,7 +36,7 @@ extension FollowedHead {
         state.last = AuditHead(number: audit, tag: tag(audit))
         state.asked = AuditRow(number: 3, record: [record ?? 3], tag: tag(3, record: record))
         state.tagBeforeAsked = tag(2)
-        state.restored = restored.map { rows.sealRestored(at: $0) }
+        state.restored = restored.map { rows.seal(AcceptedRestoration(at: $0)) }
         return state
     }
 
@@ -95,7 +95,7 @@ extension FollowedHead {
         var found = state()
         found.reported = rows.seal(try kept(after: state(changes: [11, 20])))
         #expect(throws: OperationalError.self) { try head().compare(found, of: "db") }
-        found.restored = rows.sealRestored(at: 1)
+        found.restored = rows.seal(AcceptedRestoration(at: 1))
         try head().compare(found, of: "db")
         // One that another deployment has sealed does not count.
         found = state()
