@@ -11,8 +11,8 @@ from test_admin_api import Deployment as Called
 from test_console import Deployment as Visited
 
 MOST = {
-    "/api/v1/apps": 170, "/api/v1/apps/demo/policy": 150, "/api/v1/apps/demo/accounts/anna": 185, "/api/v1/audit": 155,
-    "/": 265, "/console/apps/demo": 260, "/console/apps/demo/accounts/anna": 250,
+    "/api/v1/apps": 35, "/api/v1/apps/demo/policy": 15, "/api/v1/apps/demo/accounts/anna": 50, "/api/v1/audit": 20,
+    "/": 135, "/console/apps/demo": 115, "/console/apps/demo/accounts/anna": 110,
 }
 # Authenticated as a whole before each use; they have a row for each app, release or name.
 SMALL = {"app", "app_setting", "release", "release_setting", "release_rollout", "meta"}
