@@ -36,10 +36,13 @@ package struct RouteRules: Sendable, Equatable {
             if left.methods.isEmpty != right.methods.isEmpty { return right.methods.isEmpty }
             return left.methods.lexicographicallyPrecedes(right.methods) { $0.lexicographicallyPrecedes($1) }
         }
-        differ = rules.contains {
-            $0.level != rules[0].level || $0.enforcement != rules[0].enforcement
-                || $0.limits != rules[0].limits
-        }
+        // Rules with the same rates differ, because each counts its own requests.
+        differ =
+            rules.count > 1
+            && rules.contains {
+                $0.level != rules[0].level || $0.enforcement != rules[0].enforcement
+                    || $0.limits != rules[0].limits || !$0.limits.rates.isEmpty
+            }
         limitTraffic = rules.contains { !$0.limits.isEmpty }
         uniform = Decision(rules[0], at: 0)
     }

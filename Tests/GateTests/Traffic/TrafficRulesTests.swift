@@ -126,4 +126,28 @@ struct TrafficRulesTests {
             #expect(try rules.decision(method: method.span, path: bytes.span).level == .signed)
         }
     }
+
+    private func rule(_ path: String, _ rate: String, _ methods: String...) throws -> RouteRule {
+        var limits = RouteLimits()
+        limits.rates.address = try #require(RequestRate(rate))
+        return try #require(
+            RouteRule(
+                prefix: Array(path.utf8), methods: methods.map { Array($0.utf8) }, level: .signed,
+                limits: limits))
+    }
+
+    private func limiting(_ rules: RouteRules, _ path: String) throws -> [RouteRule] {
+        try rules.limiting(method: Array("GET".utf8).span, path: Array(path.utf8).span)
+    }
+
+    @Test("of two rules with equal rates each counts its own requests")
+    func equalRates() throws {
+        let rules = try #require(RouteRules([rule("/", "5/minute"), rule("/pay", "5/minute")]))
+        #expect(rules.differ)
+        #expect(try limiting(rules, "/pay").map(\.prefixText) == ["/pay"])
+        #expect(try limiting(rules, "/other").map(\.prefixText) == ["/"])
+        let single = try #require(RouteRules([rule("/", "5/minute")]))
+        #expect(!single.differ)
+        #expect(try limiting(single, "/x//y").map(\.prefixText) == ["/"])
+    }
 }
