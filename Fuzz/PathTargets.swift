@@ -4,10 +4,8 @@ import CountersignSchemes
 import CountersignWire
 
 @Sendable func fuzzPath(_ bytes: Span<UInt8>) {
-    let loose = LoosePath(bytes).segments
-    guard bytes.count > 0, bytes[0] == UInt8(ascii: "/"), LoosePath.ambiguity(of: bytes) == nil else {
-        return
-    }
+    let readings = PathReadings(bytes)
+    guard bytes.count > 0, bytes[0] == UInt8(ascii: "/"), readings.ambiguity == nil else { return }
     var segments: [[UInt8]] = [[]]
     var index = 1
     while index < bytes.count {
@@ -17,11 +15,19 @@ import CountersignWire
             continue
         }
         let escaped = bytes[index] == UInt8(ascii: "%") ? PercentEncoding.byte(in: bytes, at: index + 1) : nil
-        segments[segments.count - 1].append(ASCII.lowercased(escaped ?? bytes[index]))
+        segments[segments.count - 1].append(escaped ?? bytes[index])
         index += escaped == nil ? 1 : 3
     }
     if segments.last?.isEmpty == true { segments.removeLast() }
-    precondition(loose == segments)
+    var prefix: [UInt8] = []
+    for segment in segments {
+        precondition(!segment.isEmpty && segment.last != UInt8(ascii: ".") && segment.last != 0x20)
+        precondition(!segment.contains { $0 < 0x20 || $0 == 0x7F })
+        precondition(!segment.contains { "/\\;?#%".utf8.contains($0) })
+        prefix += [UInt8(ascii: "/")] + segment
+    }
+    precondition(prefix.isEmpty || PathMatch(bytes, with: prefix) != .none)
+    for other in readings.others { precondition(PathReadings(other.span).ambiguity == nil) }
 }
 
 @Sendable func fuzzSignatureNames(_ bytes: Span<UInt8>) {

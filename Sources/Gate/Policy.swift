@@ -139,7 +139,7 @@ extension Policy {
     /// One path of a legacy endpoint, compared byte for byte.
     package struct LegacyPath: Sendable, Equatable {
         package let endpoint: LegacyEndpoint
-        /// Begins with `/`; visible ASCII with one reading (`LoosePath`).
+        /// Begins with `/`; visible ASCII with one reading (`PathReadings`).
         package let path: [UInt8]
 
         package init(_ door: LegacyEndpoint, at path: [UInt8]) {

@@ -27,6 +27,7 @@ import Testing
             ("/v1/pay/help.html", .device), ("/V1", .session), ("/V1/pay", .device), ("/v1/PAY", .device),
             ("/v1/pay.json", .device), ("/v1/pay.json/a", .device), ("/v1/p%61y", nil), ("/v1/pay@", .signed),
             ("/v1//pay", nil), ("/v1/PAY/HELP", .signed), ("/index.php/v1/pay", .device),
+            ("/index.phar/v1/pay", .device), ("/v1/pay::$DATA", .device), ("/v1.2/pay", .session),
             ("/v1.cgi/pay", .device), ("/v1/a@b", .open), ("/v1/a%40b", .signed), ("/v1/a%40b/c", .signed),
         ] as [(String, RouteRule.Level?)])
     func longest(_ row: (path: String, level: RouteRule.Level?)) throws {

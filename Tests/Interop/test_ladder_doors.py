@@ -29,6 +29,8 @@ def test_the_backend_is_there(place):
     ("HEAD", "/login/login.php?username=u&password=p"), ("POST", "/login%252Flogin.php"),
     # A backend that runs a program in the middle of a path passes the rest to it as a path.
     ("POST", "/index.php/login/login.php"), ("POST", "/a/Index.PHP%2Flogin\\login.php"), ("POST", "/login/index.php/login.php"),
+    ("POST", "/login.php/login.php"), ("POST", "/login/login"), ("POST", "/log%C4%B1n/login.php"),
+    ("POST", "/index.phar/login/login.php"),
 ])
 def test_no_other_spelling_or_method(place, method, target):
     before = len(place.backend.seen)
@@ -64,3 +66,27 @@ def test_a_token_in_the_wrong_place_is_not_logged(place, kind):
     event = place.event(json.loads(answer.body)["instance"])
     assert event["path"] == f"/a/{kind}_…" and f"keyid {kind}_…" in event["detail"]
     assert token not in place.log_path.read_text()
+
+
+def test_decide_reads_paths_alike(tmp_path):
+    """Of an app with such endpoints. Another app's callers may use any path."""
+    with Gateway(tmp_path, "--tls", "off", "--decide", "nginx", "--trusted-proxies", "127.0.0.1") as gateway:
+        gateway.add_app("demo", legacy_login="on", legacy_session="authority", legacy_paths="login:/api/signin")
+        gateway.add_app("other")
+        keys = {app: gateway.add_release(app) for app in ("demo", "other")}
+        secret = (gateway.data / "decide-secret").read_text().strip()
+
+        def asked(app: str, path: str) -> str | int:
+            signature = [line for line in keys[app].head("POST", path).decode().split("\r\n")[1:]
+                         if line and not line.lower().startswith("host:")]
+            lines = ["GET /countersign/v1/decide HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", "X-Original-Method: POST",
+                     f"X-Original-URI: {path}", f"X-Original-Host: 127.0.0.1:{gateway.port}",
+                     f"Countersign-Decide: {secret}", *signature]
+            answer = gateway.send("\r\n".join([*lines, "", ""]).encode())
+            return answer.get("countersign-refusal") or answer.status
+
+        assert asked("demo", "/api/signin") == "decide-needs-body"
+        paths = ("/api.php/signin", "/api/%C5%BFignin", "/ap%u0069/signin", "/api//x")
+        assert [asked("demo", path) for path in paths] == ["malformed"] * 4
+        assert [asked("other", path) for path in (*paths, "/api/signin")] == [200] * 5
+        assert asked("demo", "/api/news.json") == 200

@@ -161,10 +161,19 @@ def test_no_way_to_write_a_path_evades_its_limits(tmp_path, backend, path):
         gateway.admin("route", "set", "demo", "/", "--require", "signed", "--rate-release", "1000/hour")
         gateway.admin("route", "set", "demo", "/search", "--require", "signed", "--rate-release", "3/hour", "--max-body", "4")
         request = gateway.key.request
-        targets = ["/search", "/Search", "/search.html", "/index.php/search", "/a.cgi/SEARCH.json/x"]
+        targets = ["/search", "/Search", "/search::$DATA", "/index.phar/search", "/a.cgi/SEARCH.json/x"]
         assert gateway.codes([request("GET", target) for target in targets]) == ["ok"] * 3 + ["rate-limited"] * 2
         assert gateway.codes([request("POST", target, b"12345") for target in targets]) == ["too-large"] * 5
         assert gateway.codes([request("GET", "/other"), request("GET", "/searches")]) == ["ok"] * 2
+
+
+def test_two_routes_with_equal_rates_count_by_themselves(tmp_path, backend, path):
+    with Front(tmp_path, backend, *options_of(path)) as gateway:
+        for prefix in ("/", "/open", "/pay"):
+            gateway.admin("route", "set", "demo", prefix, "--require", "signed", "--rate-address", "2/hour")
+        targets = ["/other"] * 3 + ["/pay"] * 3
+        assert gateway.codes([gateway.key.request("GET", target) for target in targets]) == \
+            ["ok", "ok", "rate-limited"] * 2
 
 
 def test_a_copy_of_a_request_takes_nothing_of_the_rate(tmp_path, backend):

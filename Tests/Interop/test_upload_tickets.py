@@ -394,6 +394,15 @@ def test_the_meter_counts_uploads_and_the_losers_of_a_race(tmp_path):
         until(lambda: shop.gateway.clock.advance(1) or seen() == expected, seen)
 
 
+def test_no_ticket_for_a_path_where_old_clients_sign_in(tmp_path):
+    with Shop(tmp_path) as shop:
+        shop.gateway.admin("app", "policy", "demo", "--set", "legacy-login=on", "--set", "legacy-paths=login:/api/signin")
+        for target in ("/api/signin", "/api.php/signin", "/api/%C5%BFignin"):
+            answer = shop.asks(target=target)
+            assert (answer.status, json.loads(answer.body)["code"]) == (403, "forbidden"), target
+        assert shop.ticket()
+
+
 def test_decide_sees_no_body_and_so_takes_no_ticket(tmp_path):
     with Gateway(tmp_path, "--tls", "off", "--decide", "nginx", "--trusted-proxies", "127.0.0.1") as gateway:
         gateway.add_app("demo", upload_tickets="4")

@@ -83,7 +83,9 @@ package struct LostChanges: Sendable {
             func bytes(_ column: String) -> [UInt8]? {
                 if case .bytes(let bytes)? = values[column] { bytes } else { nil }
             }
-            func text(_ column: String) -> String? { bytes(column).map { String(decoding: $0, as: UTF8.self) } }
+            func text(_ column: String) -> String? {
+                bytes(column).map { String(decoding: $0, as: UTF8.self) }
+            }
             switch table {
             case .account:
                 guard let number = integer("number") else { continue }

@@ -46,7 +46,8 @@ package struct StoreChange: Sendable, Equatable {
         of table: AuthenticatedTable, changedFrom old: [String: RowMessage.Value]?,
         to new: [String: RowMessage.Value]?
     ) -> [UInt8]? {
-        guard let columns = kept[table.name], let values = new ?? old, old != nil || added.contains(table.name)
+        guard let columns = kept[table.name], let values = new ?? old,
+            old != nil || added.contains(table.name)
         else { return nil }
         if table == .releaseRollout, new == nil { return nil }
         if table == .session, let old, let new, decisive(old) == decisive(new) { return nil }

@@ -192,7 +192,7 @@ extension PolicyKey {
     private static func isEndpointPath(_ text: String) -> Bool {
         let path = Array(text.utf8)
         return (2...longestPath).contains(path.count) && path[0] == UInt8(ascii: "/")
-            && !path.contains(UInt8(ascii: "%")) && LoosePath.ambiguity(of: path.span) == nil
+            && !path.contains(UInt8(ascii: "%")) && PathReadings(path.span).ambiguity == nil
     }
 
     private static func isParameterName(_ text: String) -> Bool {

@@ -27,7 +27,7 @@ package struct RouteRule: Sendable, Equatable {
     }
 
     /// `/`, or a path that begins with `/` and does not end with it: visible ASCII without ambiguity
-    /// (``LoosePath``).
+    /// (``PathReadings``).
     package let prefix: [UInt8]
     /// In upper case; empty means all methods. `GET` includes `HEAD`, which backends handle with the same
     /// code.
@@ -83,7 +83,7 @@ package struct RouteRule: Sendable, Equatable {
     private static func isPrefix(_ path: [UInt8]) -> Bool {
         guard path.first == UInt8(ascii: "/"), path.count <= 256 else { return false }
         if path.count == 1 { return true }
-        guard path.last != UInt8(ascii: "/"), LoosePath.ambiguity(of: path.span) == nil else { return false }
+        guard path.last != UInt8(ascii: "/"), PathReadings(path.span).ambiguity == nil else { return false }
         return !path.contains { "%,".utf8.contains($0) }
     }
 

@@ -36,10 +36,13 @@ package struct RouteRules: Sendable, Equatable {
             if left.methods.isEmpty != right.methods.isEmpty { return right.methods.isEmpty }
             return left.methods.lexicographicallyPrecedes(right.methods) { $0.lexicographicallyPrecedes($1) }
         }
-        differ = rules.contains {
-            $0.level != rules[0].level || $0.enforcement != rules[0].enforcement
-                || $0.limits != rules[0].limits
-        }
+        // Rules with the same rates differ, because each counts its own requests.
+        differ =
+            rules.count > 1
+            && rules.contains {
+                $0.level != rules[0].level || $0.enforcement != rules[0].enforcement
+                    || $0.limits != rules[0].limits || !$0.limits.rates.isEmpty
+            }
         limitTraffic = rules.contains { !$0.limits.isEmpty }
         uniform = Decision(rules[0], at: 0)
     }
@@ -73,8 +76,8 @@ package struct RouteRules: Sendable, Equatable {
     var uniformDecision: Decision? { differ ? nil : uniform }
 
     /// What the request's route requires. The path as sent may match one rule, and the path as a lenient
-    /// backend reads it, without case and with extensions, another; the stricter rule applies. If rules
-    /// differ, a path that is ambiguous in any other way is refused as `malformed`.
+    /// backend reads it (``PathReadings``, ``PathMatch``) another; the strictest applies. If rules differ, a
+    /// path that is ambiguous in any other way is refused as `malformed`.
     package func decision(for request: Request) throws(Refusal) -> Decision {
         try decision(
             method: request.head.span.extracting(request.method.range),
@@ -83,11 +86,13 @@ package struct RouteRules: Sendable, Equatable {
 
     package func decision(method: Span<UInt8>, path: Span<UInt8>) throws(Refusal) -> Decision {
         guard differ else { return uniform }
-        var (decision, readings) = (try ruling(for: method, at: path), try others(of: path))
-        while let reading = readings.popLast() {
-            decision = decision.stricter(try ruling(for: method, at: reading.span))
+        var decision: Decision?
+        try forEachRule(for: method, at: path) { index in
+            let found = Decision(rules[index], at: index)
+            decision = decision?.stricter(found) ?? found
         }
-        return decision
+        // The default rule applies to every path.
+        return decision ?? uniform
     }
 
     /// The rules whose limits apply to a request: those of each reading of its path, so that no variant of a
@@ -95,20 +100,20 @@ package struct RouteRules: Sendable, Equatable {
     package func limiting(method: Span<UInt8>, path: Span<UInt8>) throws(Refusal) -> [RouteRule] {
         guard differ else { return rules[0].limits.isEmpty ? [] : [rules[0]] }
         var found: Set<Int> = []
-        var (reading, readings) = (path.withUnsafeBufferPointer { Array($0) }, try others(of: path))
-        while true {
-            let (exact, loose) = try matches(for: method, at: reading.span)
-            found.formUnion([exact, loose])
-            guard let next = readings.popLast() else { break }
-            reading = next
-        }
+        try forEachRule(for: method, at: path) { found.insert($0) }
         return found.sorted().map { rules[$0] }.filter { !$0.limits.isEmpty }
     }
 
-    /// The other readings of a path. Refuses a path that is ambiguous for a reason other than programs, case,
-    /// escapes and extensions.
-    private func others(of path: Span<UInt8>) throws(Refusal) -> [[UInt8]] {
-        if let ambiguity = LoosePath.ambiguity(of: path) {
+    /// Calls `body` with each rule that may apply to the request, by any reading of its path. Refuses a path
+    /// whose readings are not known.
+    private func forEachRule(
+        for method: Span<UInt8>, at path: Span<UInt8>, _ body: (Int) -> Void
+    ) throws(Refusal) {
+        guard path.count > 0, path[0] == UInt8(ascii: "/") else {
+            throw Refusal(.malformed, detail: "the path begins with no /")
+        }
+        let readings = PathReadings(path)
+        if let ambiguity = readings.ambiguity {
             throw Refusal(
                 .malformed,
                 detail:
@@ -116,36 +121,27 @@ package struct RouteRules: Sendable, Equatable {
                     + "one reading"
             )
         }
-        let readings = PathReadings(path)
-        guard !readings.isBeyondBound else {
-            throw Refusal(
-                .malformed,
-                detail: "the path has more than \(PathReadings.mostPrograms) programs in it")
-        }
-        return readings.others
+        forEachRule(for: method, reading: path, body)
+        for other in readings.others { forEachRule(for: method, reading: other.span, body) }
     }
 
-    private func ruling(for method: Span<UInt8>, at path: Span<UInt8>) throws(Refusal) -> Decision {
-        let (exact, loose) = try matches(for: method, at: path)
-        return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose))
-    }
-
-    /// The rule that applies to the path as it is, and the one that applies as a lenient backend reads it.
-    /// The path must be unambiguous apart from case, escapes and extensions.
-    private func matches(
-        for method: Span<UInt8>, at path: Span<UInt8>
-    ) throws(Refusal) -> (exact: Int, loose: Int) {
+    /// The longest rules that match the path exactly, and the longest that match it loosely. Of the rules for
+    /// one path, those that name the method apply; without any, the rule for all methods.
+    private func forEachRule(for method: Span<UInt8>, reading path: Span<UInt8>, _ body: (Int) -> Void) {
         var exact: Int?
         var loose: Int?
+        var last: RouteRule?
         for (index, rule) in rules.enumerated() where rule.applies(to: method) {
-            if let loose, exact != nil, rules[loose].prefix.count > rule.prefix.count { break }
-            if rule.covers(path), exact.map({ rules[$0].overlaps(rule) }) ?? true { exact = index }
-            if rule.coversLoosely(path), loose.map({ rules[$0].isOutdone(by: rule) }) ?? true {
-                loose = index
-            }
+            let length = rule.prefix.count
+            if let exact, length < exact { break }
+            let match = PathMatch(path, with: rule.prefix)
+            guard match == .exact || match == .loose && length == loose ?? length else { continue }
+            if match == .exact { exact = length }
+            loose = loose ?? length
+            if let last, last.prefix == rule.prefix, rule.methods.isEmpty { continue }
+            last = rule
+            body(index)
         }
-        guard let exact, let loose else { throw Refusal(.malformed, detail: "the path begins with no /") }
-        return (exact, loose)
     }
 }
 
@@ -175,54 +171,9 @@ extension Enforcement {
 }
 
 extension RouteRule {
-    /// Whether `other` replaces this rule for a request that matches both: its path has the same length and
-    /// its level is higher. For the same path, the rule that names methods comes first and applies.
-    fileprivate func isOutdone(by other: RouteRule) -> Bool {
-        other.prefix.count == prefix.count && other.level > level
-            && (other.prefix != prefix || !methods.isEmpty && !other.methods.isEmpty)
-    }
-
-    /// Whether both rules have the same path and name methods, and the other has the higher level, which
-    /// applies to a method that both name.
-    fileprivate func overlaps(_ other: RouteRule) -> Bool { other.prefix == prefix && isOutdone(by: other) }
-
     fileprivate func applies(to method: Span<UInt8>) -> Bool {
         guard !methods.isEmpty else { return true }
         for name in methods where method.matches(name.span) { return true }
         return method.matches("HEAD") && methods.contains { $0.span.matches("GET") }
-    }
-
-    /// Whether the path equals the rule's path or continues it with a `/`, byte for byte.
-    fileprivate func covers(_ path: Span<UInt8>) -> Bool {
-        let prefix = self.prefix
-        guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
-        guard path.count >= prefix.count, path.extracting(0..<prefix.count).matches(prefix.span) else {
-            return false
-        }
-        return path.count == prefix.count || path[prefix.count] == UInt8(ascii: "/")
-    }
-
-    /// The same comparison as a lenient backend makes it: without case, with escapes decoded, and with an
-    /// optional extension after each segment. `path` is unambiguous apart from these.
-    fileprivate func coversLoosely(_ path: Span<UInt8>) -> Bool {
-        let prefix = self.prefix
-        guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
-        var index = 0
-        for expected in prefix {
-            guard index < path.count else { return false }
-            // An extension may follow any segment of the rule's path: `/api.cgi/pay`.
-            if expected == UInt8(ascii: "/"), path[index] == UInt8(ascii: ".") {
-                while index < path.count, path[index] != UInt8(ascii: "/") { index += 1 }
-                guard index < path.count else { return false }
-            }
-            var byte = path[index]
-            if byte == UInt8(ascii: "%"), let undone = PercentEncoding.byte(in: path, at: index + 1) {
-                byte = undone
-                index += 2
-            }
-            guard ASCII.lowercased(byte) == ASCII.lowercased(expected) else { return false }
-            index += 1
-        }
-        return index == path.count || path[index] == UInt8(ascii: "/") || path[index] == UInt8(ascii: ".")
     }
 }

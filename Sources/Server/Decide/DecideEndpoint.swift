@@ -229,7 +229,8 @@ extension Gateway {
             )
         }
         if let legacy = routes.legacy, try legacy.mayBeCalled(by: original, keeping: &legacyScreen) {
-            throw Gateway.needsBody
+            try await gate.identify(original, recordingIn: judgement)
+            if try legacy.find(original, judgement: judgement) != nil { throw Gateway.needsBody }
         }
         let caller: Caller
         do {

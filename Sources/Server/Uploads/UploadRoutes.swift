@@ -59,6 +59,9 @@ struct UploadRoutes: Sendable {
         guard !asked.upload.target.starts(with: prefix) else {
             throw Refusal(.forbidden, detail: "an upload ticket is for routes of the backend")
         }
+        guard policy.legacyLogin != .allowed || LegacyEndpoints(policy).match(for: asked.head) == nil else {
+            throw Refusal(.forbidden, detail: "an upload ticket is for no path where old clients sign in")
+        }
         guard try policy.routes.decision(for: asked.head).level < .device else {
             throw Refusal(
                 .forbidden, detail: "the route asks for the device's signature, which an upload ticket is not"

@@ -112,7 +112,8 @@ import Testing
 
     @Test func headsOfTheLostStoreBeyondTheRestorationAreLacking() throws {
         let restoration = AcceptedRestoration(
-            at: 5, repeated: AcceptedRestoration.Repeated(
+            at: 5,
+            repeated: AcceptedRestoration.Repeated(
                 former: 0, position: head(2).position, keyedRequestsFrom: 9))
         #expect(rows.openRestoration(rows.seal(restoration)) == restoration)
         #expect(restoration.lacks(head(3)) && !restoration.lacks(head(2)))

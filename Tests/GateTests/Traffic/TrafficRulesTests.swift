@@ -1,6 +1,7 @@
 // Proves which rates, address lists and origins are valid, which addresses and origins a rule admits, and that a
 // path which a backend may read as that of a limited route keeps the route's limits.
 import CountersignWire
+import TestRounds
 import Testing
 
 @testable import CountersignGate
@@ -101,7 +102,12 @@ struct TrafficRulesTests {
         arguments: [
             ("/pay", true), ("/pay/x", true), ("/PAY", true), ("/pay.php", true),
             ("/index.php/pay", true), ("/a/b.cgi/Pay/x", true), ("/b.cgi/Pay/x", true), ("/payment", false),
-            ("/", false), ("/other/pay", false), ("/%70ay", nil), ("/a.php/b.php/c.php/d.php/e.php/pay", nil),
+            ("/", false), ("/other/pay", false), ("/%70ay", nil),
+            ("/a.php/b.php/c.php/d.php/e.php/pay", true),
+            ("/index.phar/pay", true), ("/x.svc/pay", true), ("/index.php8.2/pay", true),
+            ("/pay::$DATA", true), ("/pay:$I30:$INDEX_ALLOCATION/x", true), ("/v1.2/pay", false),
+            ("/pay:x", false),
+            ("/a.b/a.b/a.b/a.b/a.b/a.b/a.b/a.b/a.b/pay", nil),
         ] as [(String, Bool?)])
     func limits(_ path: String, isLimited: Bool?) throws {
         var (limits, wide) = (RouteLimits(), RouteLimits())
@@ -125,5 +131,76 @@ struct TrafficRulesTests {
             #expect(limiting.contains("/") == isAlsoPlain)
             #expect(try rules.decision(method: method.span, path: bytes.span).level == .signed)
         }
+    }
+
+    private func rule(_ path: String, _ rate: String, _ methods: String...) throws -> RouteRule {
+        var limits = RouteLimits()
+        limits.rates.address = try #require(RequestRate(rate))
+        return try #require(
+            RouteRule(
+                prefix: Array(path.utf8), methods: methods.map { Array($0.utf8) }, level: .signed,
+                limits: limits))
+    }
+
+    private func limiting(_ rules: RouteRules, _ path: String) throws -> [RouteRule] {
+        try rules.limiting(method: Array("GET".utf8).span, path: Array(path.utf8).span)
+    }
+
+    @Test("of two rules with equal rates each counts its own requests")
+    func equalRates() throws {
+        let rules = try #require(RouteRules([rule("/", "5/minute"), rule("/pay", "5/minute")]))
+        #expect(rules.differ)
+        #expect(try limiting(rules, "/pay").map(\.prefixText) == ["/pay"])
+        #expect(try limiting(rules, "/other").map(\.prefixText) == ["/"])
+        let single = try #require(RouteRules([rule("/", "5/minute")]))
+        #expect(!single.differ)
+        #expect(try limiting(single, "/x//y").map(\.prefixText) == ["/"])
+    }
+
+    @Test("the limits of all rules apply that a reading matches alike")
+    func matchedAlike() throws {
+        let rules = try #require(
+            RouteRules([
+                rule("/", "9/second"), rule("/pay", "9/minute"), rule("/PAY", "9/hour"),
+                rule("/a", "9/minute", "GET"), rule("/a", "9/hour", "GET", "PUT"), rule("/a", "9/day"),
+            ]))
+        #expect(try Set(limiting(rules, "/Pay").map(\.prefixText)) == ["/", "/pay", "/PAY"])
+        #expect(try limiting(rules, "/a").map(\.methods.count).sorted() == [1, 2])
+    }
+
+    @Test("the limits of a route apply to its path in every form that a backend may read as it")
+    func allReadings() throws {
+        var random = seededRandom()
+        let paths = ["/pay", "/v1/pay", "/v1/a@b", "/v1.2/search", "/login.php"]
+        var rules = try [rule("/", "9/second")]
+        for (index, path) in paths.enumerated() { rules.append(try rule(path, "\(index + 1)/hour")) }
+        let route = try #require(RouteRules(rules))
+        for _ in 0..<rounds(20_000) {
+            let limited = paths.randomElement(using: &random) ?? "/pay"
+            let text = variant(of: limited, random: &random)
+            let found = try limiting(route, text).map(\.prefixText)
+            #expect(found.contains(limited), "\(text)")
+        }
+    }
+
+    /// The path with what a lenient backend ignores.
+    private func variant(of path: String, random: inout SplitMix64) -> String {
+        var segments = path.dropFirst().split(separator: "/").map { name in
+            var text = ""
+            for character in name {
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0: text += character.uppercased()
+                case 1 where character == "@": text += "%40"
+                default: text += String(character)
+                }
+            }
+            return text + (["", "", "", ".html", ".x.y", "::$DATA"].randomElement(using: &random) ?? "")
+        }
+        if Bool.random(using: &random) {
+            let program = ["index.php", "x.phar", "A.Cgi", "s.svc", "p.php8.2"].randomElement(using: &random)
+            segments.insert(program ?? "", at: Int.random(in: 0..<segments.count, using: &random))
+        }
+        if Bool.random(using: &random) { segments.append("more") }
+        return "/" + segments.joined(separator: "/")
     }
 }

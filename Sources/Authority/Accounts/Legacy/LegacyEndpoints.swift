@@ -21,8 +21,8 @@ package struct LegacyEndpoints: Sendable {
     package enum Match: Sendable, Equatable {
         case called(LegacyCall)
         /// A backend might route the request to this endpoint, but the gateway does not: the path is
-        /// written differently, is passed to a program, continues below the endpoint's path, or the method
-        /// differs.
+        /// ambiguous, is written differently, is passed to a program, continues below the endpoint's path, or
+        /// the method differs.
         case ambiguous(Policy.LegacyEndpoint)
     }
 
@@ -30,23 +30,26 @@ package struct LegacyEndpoints: Sendable {
     struct Endpoint: Sendable {
         let kind: Policy.LegacyEndpoint
         let path: [UInt8]
-        let loose: LoosePath
+        /// A backend may route all paths with this prefix to the endpoint: the endpoint's path without the
+        /// extensions of scripts, which the backend may drop or change, and without a `/` at the end.
+        let prefix: [UInt8]
         /// The call by GET and by POST; nil for a method that the endpoint does not accept.
         let get: LegacyCall?
         let post: LegacyCall?
     }
 
+    /// Those about tokens come last: a policy may leave these to the backend, and a path that may be of two
+    /// endpoints is treated as the first.
     let all: [Endpoint]
 
     package init(_ policy: Policy) {
         var endpoints = policy.legacyPaths.map { Endpoint($0) }
         if !endpoints.contains(where: { $0.kind == .login }) { endpoints += Endpoint.scriptsOfLogin }
         if !endpoints.contains(where: { $0.kind == .token }) { endpoints.append(Endpoint.scriptOfTokens) }
-        all = endpoints
+        all = endpoints.filter { !$0.isOfTokens } + endpoints.filter(\.isOfTokens)
     }
 
-    /// Whether all paths differ and each has at least one segment.
-    var areDistinct: Bool { Set(all.map(\.path)).count == all.count && all.allSatisfy { $0.loose.count > 0 } }
+    var areDistinct: Bool { Set(all.map(\.path)).count == all.count }
 
     /// The endpoint that the request calls, or that a backend might route it to; nil for all other
     /// requests.
@@ -55,11 +58,22 @@ package struct LegacyEndpoints: Sendable {
         for endpoint in all where path.matches(endpoint.path.span) {
             return endpoint.call(by: request).map { .called($0) } ?? .ambiguous(endpoint.kind)
         }
-        guard let readings = LoosePath.readings(of: path) else {
-            return all.first.map { .ambiguous($0.kind) }
+        return all.first(inReach: path).map { .ambiguous($0.kind) }
+    }
+}
+
+extension [LegacyEndpoints.Endpoint] {
+    /// The first endpoint that a backend might route the path to: any if the path is ambiguous.
+    fileprivate func first(inReach path: Span<UInt8>) -> Element? {
+        let readings = PathReadings(path)
+        if readings.ambiguity != nil { return first }
+        for endpoint in self {
+            if PathMatch(path, with: endpoint.prefix) != .none { return endpoint }
+            for other in readings.others where PathMatch(other.span, with: endpoint.prefix) != .none {
+                return endpoint
+            }
         }
-        return all.first { endpoint in readings.contains { $0.isAtOrBelow(endpoint.loose) } }
-            .map { .ambiguous($0.kind) }
+        return nil
     }
 }
 
@@ -68,7 +82,7 @@ extension LegacyEndpoints.Endpoint {
     fileprivate init(_ named: Policy.LegacyPath) {
         kind = named.endpoint
         path = named.path
-        loose = LoosePath(named.path.span)
+        prefix = Self.prefix(of: path)
         switch named.endpoint {
         case .login:
             get = .login([.query])
@@ -88,13 +102,33 @@ extension LegacyEndpoints.Endpoint {
         }
     }
 
+    fileprivate var isOfTokens: Bool { kind == .token || kind == .logout }
+
+    /// A list, other than the form by which a request's path names a program: in `/api/user.login` the name
+    /// of the call is no extension.
+    private static let extensionsOfScripts: [StaticString] = [
+        "php", "php3", "php4", "php5", "php7", "php8", "phtml", "cgi", "fcgi", "pl", "py", "rb", "lua", "sh",
+        "asp", "aspx", "ashx", "asmx", "axd", "jsp", "jspx", "jsf", "do", "action", "cfm", "exe", "dll",
+    ]
+
+    private static func prefix(of path: [UInt8]) -> [UInt8] {
+        path.split(separator: UInt8(ascii: "/")).flatMap { name in
+            let parts = name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            let last = Array(parts[parts.count - 1])
+            let isScript =
+                name.count > last.count + 1
+                && extensionsOfScripts.contains { last.span.matchesWithoutCase($0) }
+            return [UInt8(ascii: "/")] + (isScript ? name.dropLast(last.count + 1) : name)
+        }
+    }
+
     private init(
         _ kind: Policy.LegacyEndpoint, at name: StaticString, get: LegacyCall? = nil, post: LegacyCall
     ) {
         let path = name.withUTF8Buffer { Array($0) }
         self.kind = kind
         self.path = path
-        loose = LoosePath(path.span)
+        prefix = Self.prefix(of: path)
         self.get = get
         self.post = post
     }
@@ -111,69 +145,21 @@ extension LegacyEndpoints.Endpoint {
     }
 }
 
-/// Selects requests that may call a legacy endpoint of some app, by their path and without allocating. The
+/// Selects requests that may call a legacy endpoint of some app, by their path. The
 /// endpoints of the request's app then make the decision.
 package final class LegacyPathFilter: Sendable {
     /// The deployment's generation when the filter was made: a later generation needs a new filter.
     package let generation: UInt64
     /// The endpoints of all apps, each path once.
     private let endpoints: [LegacyEndpoints.Endpoint]
-    /// The last segments of the endpoints' paths, in lower case.
-    private let names: [[UInt8]]
-    /// Bit `b % 64` of word `b / 64` is set if a name begins with the byte `b`.
-    private let beginnings: InlineArray<4, UInt64>
 
     init(of apps: [LegacyApp], generation: UInt64) {
         self.generation = generation
         var paths: Set<[UInt8]> = []
-        let endpoints = apps.flatMap { $0.endpoints.all }.filter { paths.insert($0.path).inserted }
-        var beginnings = InlineArray<4, UInt64>(repeating: 0)
-        var names: Set<[UInt8]> = []
-        for endpoint in endpoints where endpoint.loose.count > 0 {
-            let name = Array(endpoint.loose[endpoint.loose.count - 1])
-            names.insert(name)
-            beginnings[Int(name[0]) / 64] |= 1 << UInt64(name[0] % 64)
-        }
-        self.endpoints = endpoints
-        self.names = Array(names)
-        self.beginnings = beginnings
+        endpoints = apps.flatMap { $0.endpoints.all }.filter { paths.insert($0.path).inserted }
     }
 
     package func mayMatch(_ path: Span<UInt8>) -> Bool {
-        guard !endpoints.isEmpty, mayContainName(path) else { return false }
-        for endpoint in endpoints where path.matches(endpoint.path.span) { return true }
-        guard let readings = LoosePath.readings(of: path) else { return true }
-        return endpoints.contains { endpoint in readings.contains { $0.isAtOrBelow(endpoint.loose) } }
-    }
-
-    /// Whether a segment of the path begins with an endpoint's last segment, or percent-escapes or
-    /// non-ASCII bytes might hide one.
-    private func mayContainName(_ path: Span<UInt8>) -> Bool {
-        var isStart = true
-        for index in 0..<path.count {
-            let byte = path[index]
-            if byte == UInt8(ascii: "%") || byte >= 0x80 { return true }
-            if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") {
-                isStart = true
-            } else if isStart {
-                isStart = false
-                let first = ASCII.lowercased(byte)
-                if beginnings[Int(first) / 64] & 1 << UInt64(first % 64) != 0,
-                    isName(at: path.extracting(index...))
-                {
-                    return true
-                }
-            }
-        }
-        return false
-    }
-
-    private func isName(at text: Span<UInt8>) -> Bool {
-        for name in names where name.count <= text.count {
-            var length = 0
-            while length < name.count, ASCII.lowercased(text[length]) == name[length] { length += 1 }
-            if length == name.count { return true }
-        }
-        return false
+        !endpoints.isEmpty && endpoints.first(inReach: path) != nil
     }
 }
