@@ -698,7 +698,8 @@ final class Gateway: Handler, @unchecked Sendable {
             for: exchange, from: proxiedClient(of: exchange), after: judgement,
             tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
-        log.write(line, urgency: isFailed ? .now : .soon)
+        log.write(
+            line, urgency: isFailed ? .now : .soon, admittedBy: event.isProven ? .verified : .unproven)
         if isFailed, let refusals { refusals.record(event, of: exchange, after: judgement, line: line) }
     }
 }

@@ -15,11 +15,11 @@ struct RefusalSampler {
         var burst = 20
         /// Seconds.
         var window = 10
-        /// Lines for all causes and addresses together in one window. Beyond it each pair has its first two
-        /// lines only.
+        /// Lines for all causes and addresses together in one window; a long line counts as several. Beyond
+        /// it each pair has its first two lines only.
         var mostLines = 2000
-        /// The most lines in one window for callers that have proved something. Beyond it, each pair of cause
-        /// and address has two more. With 0, every event is written.
+        /// The most lines in one window for callers that have proved something; a long line counts as
+        /// several. Beyond it, each pair of cause and address has two more. With 0, every event is written.
         var verifiedLines = 50_000
         /// Pairs of cause and address that are counted separately in one window.
         var mostSubjects = 1024
@@ -107,6 +107,13 @@ struct RefusalSampler {
         return take(from: &count)
     }
 
+    /// Charges a line that was admitted by its length: it counts as one more line for each
+    /// ``usualBytes``.
+    mutating func charge(bytes: Int) { lines += bytes / RefusalSampler.usualBytes }
+
+    /// A length that most lines do not have.
+    static let usualBytes = 1_024
+
     /// Counts one event; true where there is room for its line.
     private mutating func take(from count: inout Count) -> Bool {
         let room = lines < settings.mostLines ? settings.burst : min(settings.burst, RefusalSampler.sureLines)
@@ -165,6 +172,9 @@ struct VerifiedSampler {
         lines += 1
         return lines <= most || sampler.admit(subject, now: now)
     }
+
+    /// As ``RefusalSampler/charge(bytes:)``.
+    mutating func charge(bytes: Int) { lines += bytes / RefusalSampler.usualBytes }
 
     func isOver(now: Int64) -> Bool { sampler.isOver(now: now) }
 

@@ -96,7 +96,8 @@ class RequestEvent: @unchecked Sendable {
             if BearerTokenScanner.find(in: value) == nil { line.add("request_id", value: value) }
         }
         if !request.method.isEmpty {
-            line.add("method", value: request.head.span.extracting(request.method.range))
+            let method = request.head.span.extracting(request.method.range)
+            line.add("method", value: method.extracting(0..<min(method.count, RequestEvent.longestMethod)))
             let whole = request.head.span.extracting(request.path.range)
             // Before the path is cut, because the scanner does not recognize a part of a token.
             if let redacted = BearerTokenScanner.redacted(whole) {
@@ -206,8 +207,11 @@ class RequestEvent: @unchecked Sendable {
         RefusalSampler.Subject(cause: cause(on: exchange), address: exchange.source.address)
     }
 
-    /// The most bytes of a path that are logged.
-    private static let longestPath = 512
+    /// The most bytes of a path in a log line or a span.
+    static let longestPath = 512
+
+    /// The most bytes of a method that are logged.
+    static let longestMethod = 64
 
     /// Longer values of `X-Request-Id` are not logged.
     private static let longestRequestID = 128

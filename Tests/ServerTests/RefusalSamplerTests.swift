@@ -122,6 +122,27 @@ import Testing
         #expect(written + summary.subjects.values.reduce(0, +) + summary.others.values.reduce(0, +) == sent)
     }
 
+    @Test(arguments: [(bytes: 300, written: 50), (1_023, 50), (1_024, 25), (4_096, 10)])
+    func aLongLineCountsAsSeveral(bytes: Int, written: Int) {
+        var sampler = RefusalSampler(settings(burst: 100, lines: 50, subjects: 1000))
+        let flood = subject(.malformed, of: 1)
+        let found = (0..<1_000).count { _ in
+            guard sampler.admit(flood, now: 7) else { return false }
+            sampler.charge(bytes: bytes)
+            return true
+        }
+        #expect(found == written)
+        var settings = settings()
+        settings.verifiedLines = 50
+        var verified = VerifiedSampler(settings)
+        let foundOfVerified = (0..<1_000).count { _ in
+            guard verified.admit(flood, now: 7) else { return false }
+            verified.charge(bytes: bytes)
+            return true
+        }
+        #expect((written...written + 2).contains(foundOfVerified), "\(foundOfVerified)")
+    }
+
     @Test func withoutABurstEverythingIsWritten() {
         var sampler = RefusalSampler(settings(burst: 0))
         let written = (0..<500).count { _ in sampler.admit(subject(.unsigned, of: 1), now: 1) }

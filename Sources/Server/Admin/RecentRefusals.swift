@@ -36,7 +36,7 @@ package final class RecentRefusals: Sendable {
     package let store: RefusalStore?
 
     static let mostOfCode = 24
-    static let longestLine = 4_096
+    static let longestLine = JSONLine.longest
 
     /// By code, the oldest first.
     private let entries = Locked<[String: [RecentRefusal]]>([:])

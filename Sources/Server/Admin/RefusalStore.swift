@@ -133,8 +133,14 @@ extension RecentRefusal {
 
     fileprivate var id: (UInt64, UInt64) { RecentRefusal.id(of: event) ?? (0, 0) }
 
-    /// The line of the log, a newline, and the rest as JSON.
+    /// The line of the log, a newline, and the rest as JSON; without the search if that makes the record too
+    /// long.
     fileprivate var encoded: [UInt8] {
+        let whole = encoded(with: search)
+        return whole.count <= RefusalRing.longestRecord ? whole : encoded(with: .notMade)
+    }
+
+    private func encoded(with search: Search) -> [UInt8] {
         var members: [(name: String, value: JSONValue)] = [
             ("event", .string(event)), ("code", .string(code)),
         ]

@@ -126,9 +126,10 @@ struct TraceSpanBuilder {
     private var path: String {
         let path = request.head.span.extracting(request.path.range)
         if let redacted = BearerTokenScanner.redacted(path) {
-            return String(decoding: redacted, as: UTF8.self)
+            return String(decoding: redacted, as: UTF8.self).cut(toEscaped: RequestEvent.longestPath)
         }
         return String(decoding: request.head[request.path.range], as: UTF8.self)
+            .cut(toEscaped: RequestEvent.longestPath)
     }
 
     private static func wallNanoseconds() -> Int64 {
