@@ -169,7 +169,7 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         if tracer.isActive {
             tracer.end(
-                event, on: exchange, client: client(of: exchange), backend: backend.host)
+                event, on: exchange, after: judgement, client: client(of: exchange), backend: backend.host)
         }
         record(event, of: exchange, after: judgement)
     }
@@ -242,7 +242,8 @@ final class Gateway: Handler, @unchecked Sendable {
             guard let passage = try gate.passThrough(for: request, judgement: judgement, after: error) else {
                 throw error
             }
-            return try await forwardUnproven(exchange, request: &request, by: passage, event: event)
+            return try await forwardUnproven(
+                exchange, request: &request, by: passage, judgement: judgement, event: event)
         }
         event.caller = caller
         if let rules = caller.release.traffic {
@@ -525,7 +526,7 @@ final class Gateway: Handler, @unchecked Sendable {
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         Gateway.add(event.trafficFields, to: &forwarding, by: caller.release.traffic)
         forwarding.caller = caller.session.map { .account($0.account.number) }
-        if tracer.isActive { tracer.forward(request, of: event, isProven: true, as: &forwarding) }
+        if tracer.isActive { tracer.forward(request, of: event, by: caller.proof, as: &forwarding) }
         return forwarding
     }
 
@@ -563,7 +564,7 @@ final class Gateway: Handler, @unchecked Sendable {
             exchange.closeAfterAnswer()
         }
         let now = refusal.decidingTime ?? clock.estimate
-        tracer.begin(event, request: request, isProven: event.caller != nil)
+        if tracer.isActive { tracer.begin(event, request: request, by: event.proof(after: judgement)) }
         RefusalResponse.write(
             refusal, dialect: judgement.dialect, disclosure: disclosure,
             text: text(for: refusal, answering: request, after: judgement),
@@ -691,7 +692,8 @@ final class Gateway: Handler, @unchecked Sendable {
     private func record(_ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement) {
         guard let log else { return }
         let (subject, now) = (event.subject(of: exchange), exchange.loop.seconds)
-        guard event.isProven ? log.admits(verified: subject, now: now) : log.admits(subject, now: now) else {
+        let isProven = event.proof(after: judgement) != nil
+        guard isProven ? log.admits(verified: subject, now: now) : log.admits(subject, now: now) else {
             return
         }
         line = event.line(
@@ -699,7 +701,7 @@ final class Gateway: Handler, @unchecked Sendable {
             tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(
-            line, urgency: isFailed ? .now : .soon, admittedBy: event.isProven ? .verified : .unproven)
+            line, urgency: isFailed ? .now : .soon, admittedBy: isProven ? .verified : .unproven)
         if isFailed, let refusals { refusals.record(event, of: exchange, after: judgement, line: line) }
     }
 }
@@ -713,21 +715,6 @@ extension Request {
         case .length(let length): length <= most
         case .chunked: true
         }
-    }
-}
-
-extension Caller {
-    /// The party that the request counts to. A bearer session is known only here, because no key names it.
-    fileprivate var proof: CallerProof { session.map { .session(account: $0.account.number) } ?? .release }
-}
-
-extension Judgement {
-    /// What the head has proved about the caller; nil as long as no signature was verified and no token alone
-    /// is a live one.
-    fileprivate var proof: CallerProof? {
-        if let tokenSession { return .session(account: tokenSession.account.number) }
-        guard signer != nil else { return nil }
-        return session.map { .session(account: $0.account.number) } ?? .release
     }
 }
 
@@ -746,10 +733,11 @@ private final class StreamedBodyCheck: BodyInspector {
 }
 
 extension Gateway {
-    /// Forwards the request of a caller that has proved nothing to the backend, if the app's rules allow it.
+    /// Forwards a request without a valid proof to the backend, if the app's rules allow it.
     @inline(never)
     func forwardUnproven(
-        _ exchange: any Exchange, request: inout Request, by passage: PassThrough, event: RequestEvent
+        _ exchange: any Exchange, request: inout Request, by passage: PassThrough, judgement: Judgement,
+        event: RequestEvent
     ) async throws(Refusal) {
         try exchange.checkOverload()
         if request.bodyState == .awaited {
@@ -769,7 +757,9 @@ extension Gateway {
             fields: identity.forwardedFields(ofUnproven: request),
             added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))
         if let rules = passage.traffic { Gateway.add(event.trafficFields, to: &forwarding, by: rules) }
-        if tracer.isActive { tracer.forward(request, of: event, isProven: false, as: &forwarding) }
+        if tracer.isActive {
+            tracer.forward(request, of: event, by: event.proof(after: judgement), as: &forwarding)
+        }
         switch backend {
         case .echo:
             guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }

@@ -41,8 +41,13 @@ class RequestEvent: @unchecked Sendable {
     /// Whether the request went on to the backend, or to a route of the authority that asks for a proof.
     var isAdmitted: Bool { caller != nil || passage != nil }
 
-    /// Whether anything was proved about the caller. Other lines are sampled.
-    var isProven: Bool { caller != nil || isSignedIn }
+    /// What the request has proved about its caller, whether or not it was refused; nil for nothing. The log
+    /// line, the sampler, the refusals that are kept and the trace all follow it.
+    func proof(after judgement: Judgement) -> CallerProof? {
+        if let caller { return caller.proof }
+        // A right password proves no more to the log than a key that is in every copy of the app.
+        return judgement.proof ?? (isSignedIn ? .release : nil)
+    }
 
     /// `began` is when the loop began to serve the request, in nanoseconds of the monotonic clock.
     init(id: EventID, began: Int64) {
@@ -123,7 +128,8 @@ class RequestEvent: @unchecked Sendable {
             line.add("app", value: passage.app)
             if let release = passage.release {
                 line.add(
-                    judgement.signer == nil ? "claimed_release" : "release", value: release.id.description)
+                    judgement.provenRelease == nil ? "claimed_release" : "release",
+                    value: release.id.description)
             }
             if case .observed(let code) = passage.cause { line.add("verdict", value: code.name) }
         }
@@ -152,11 +158,12 @@ class RequestEvent: @unchecked Sendable {
     /// proof have their own field names, because another caller may have sent them.
     private func addClaims(_ judgement: Judgement, to line: inout JSONLine) {
         if let release = judgement.release {
-            let isProven = judgement.signer != nil
+            let isProven = judgement.proof != nil
             line.add(isProven ? "app" : "claimed_app", value: release.app)
-            line.add(isProven ? "release" : "claimed_release", value: release.id.description)
+            line.add(
+                judgement.provenRelease == nil ? "claimed_release" : "release", value: release.id.description)
             line.add("scheme", value: release.scheme.rawValue)
-            guard let session = judgement.session else { return }
+            guard let session = judgement.tokenSession ?? judgement.session else { return }
             if isProven { line.add("account", value: Int(session.account.number)) }
             line.add(isProven ? "session" : "claimed_session", value: session.id.description)
             return
@@ -222,6 +229,24 @@ class RequestEvent: @unchecked Sendable {
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
+}
+
+extension Caller {
+    /// The party that the request counts to. A bearer session is known only here, because no key names it.
+    var proof: CallerProof { session.map { .session(account: $0.account.number) } ?? .release }
+}
+
+extension Judgement {
+    /// What the request has proved about the caller; nil as long as no signature was verified and no token
+    /// alone is a live one. A later refusal, such as `replayed` or `session-required`, takes none of it away.
+    var proof: CallerProof? {
+        if let tokenSession { return .session(account: tokenSession.account.number) }
+        guard signer != nil else { return nil }
+        return session.map { .session(account: $0.account.number) } ?? .release
+    }
+
+    /// The release whose key has verified the signature. A token proves a session, and no release.
+    var provenRelease: AppRelease? { signer == nil ? nil : release }
 }
 
 /// A request that a proxy asked about. A class, so that other events reserve no space for it.
