@@ -671,16 +671,20 @@ final class Gateway: Handler, @unchecked Sendable {
     /// counted.
     private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
         guard let party = event.party else { return }
-        let status = Gateway.backendStatus(on: exchange)
-        if let status { requestCounter.count(.answered(status), of: party) }
+        let status = Gateway.backendStatus(of: event, on: exchange)
+        if let status {
+            requestCounter.count(event.isRepeated ? .repeated(status) : .answered(status), of: party)
+        }
         let failure = exchange.deliveryFailure ?? (status == .serverError ? .upstreamError : nil)
         if let failure { return count(failure, of: event) }
         event.counted = requestCounter.count(event.deliveredOutcome, of: party)
     }
 
-    /// The class of the backend's status; nil if the response is not the backend's.
-    private static func backendStatus(on exchange: any Exchange) -> StatusClass? {
-        guard exchange.upstreamNanoseconds != nil, let status = exchange.answeredStatus else { return nil }
+    /// The class of the backend's status, whether its response is new or repeated; nil if the response is
+    /// not the backend's.
+    private static func backendStatus(of event: RequestEvent, on exchange: any Exchange) -> StatusClass? {
+        guard exchange.upstreamNanoseconds != nil || event.isRepeated, let status = exchange.answeredStatus
+        else { return nil }
         return StatusClass(status: status)
     }
 

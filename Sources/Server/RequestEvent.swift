@@ -29,6 +29,8 @@ class RequestEvent: @unchecked Sendable {
     /// Why the response was not delivered. Nil for a request that was refused before it was admitted: there
     /// the refusal is the outcome, whether or not the client has received it.
     var failure: DeliveryFailure?
+    /// Whether the response is the backend's to an earlier copy of the request.
+    var isRepeated = false
     /// Why the request was forwarded although it proved nothing.
     var passage: PassThrough?
     /// The request that a proxy asked about; nil unless this request asks for a decision.
@@ -71,6 +73,7 @@ class RequestEvent: @unchecked Sendable {
         if passage != nil { passage = nil }
         if original != nil { original = nil }
         isSignedIn = false
+        isRepeated = false
         if case .some = unsignedParty { unsignedParty = nil }
     }
 
@@ -115,6 +118,7 @@ class RequestEvent: @unchecked Sendable {
         }
         line.add("status", value: exchange.answeredStatus ?? 0)
         line.add("code", value: cause(on: exchange).name)
+        if isRepeated { line.add("repeated", value: "yes") }
         if let refusal, !refusal.detail.isEmpty || !refusal.remedy.isEmpty {
             let detail = [refusal.detail, refusal.remedy].filter { !$0.isEmpty }.joined(separator: ": ")
             // The text in place of a key id or a name may be a token that was put there by mistake.
