@@ -72,10 +72,10 @@ final class EventLog: Sendable {
 
     /// Admits the event of a caller that has proved something. Up to a bound for each window, each such event
     /// has its own line.
-    func admits(verified subject: RefusalSampler.Subject, now: Int64) -> Bool {
+    func admits(_ subject: RefusalSampler.Subject, of proof: CallerProof, now: Int64) -> Bool {
         queue.with { queue in
             if queue.verified.isOver(now: now) { writeSummary(to: &queue) }
-            return queue.verified.admit(subject, now: now)
+            return queue.verified.admit(subject, of: proof, now: now)
         }
     }
 

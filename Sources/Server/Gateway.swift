@@ -526,7 +526,10 @@ final class Gateway: Handler, @unchecked Sendable {
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         Gateway.add(event.trafficFields, to: &forwarding, by: caller.release.traffic)
         forwarding.caller = caller.session.map { .account($0.account.number) }
-        if tracer.isActive { tracer.forward(request, of: event, by: caller.proof, as: &forwarding) }
+        if tracer.isActive {
+            let party = VerifiedParty(caller.proof, from: exchange.source.address)
+            tracer.forward(request, of: event, by: party, as: &forwarding)
+        }
         return forwarding
     }
 
@@ -564,7 +567,9 @@ final class Gateway: Handler, @unchecked Sendable {
             exchange.closeAfterAnswer()
         }
         let now = refusal.decidingTime ?? clock.estimate
-        if tracer.isActive { tracer.begin(event, request: request, by: event.proof(after: judgement)) }
+        if tracer.isActive {
+            tracer.begin(event, request: request, by: event.verifiedParty(of: exchange, after: judgement))
+        }
         RefusalResponse.write(
             refusal, dialect: judgement.dialect, disclosure: disclosure,
             text: text(for: refusal, answering: request, after: judgement),
@@ -696,16 +701,16 @@ final class Gateway: Handler, @unchecked Sendable {
     private func record(_ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement) {
         guard let log else { return }
         let (subject, now) = (event.subject(of: exchange), exchange.loop.seconds)
-        let isProven = event.proof(after: judgement) != nil
-        guard isProven ? log.admits(verified: subject, now: now) : log.admits(subject, now: now) else {
-            return
-        }
+        let proof = event.proof(after: judgement)
+        let isAdmitted =
+            if let proof { log.admits(subject, of: proof, now: now) } else { log.admits(subject, now: now) }
+        guard isAdmitted else { return }
         line = event.line(
             for: exchange, from: proxiedClient(of: exchange), after: judgement,
             tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(
-            line, urgency: isFailed ? .now : .soon, admittedBy: isProven ? .verified : .unproven)
+            line, urgency: isFailed ? .now : .soon, admittedBy: proof == nil ? .unproven : .verified)
         if isFailed, let refusals { refusals.record(event, of: exchange, after: judgement, line: line) }
     }
 }
@@ -762,7 +767,8 @@ extension Gateway {
             added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))
         if let rules = passage.traffic { Gateway.add(event.trafficFields, to: &forwarding, by: rules) }
         if tracer.isActive {
-            tracer.forward(request, of: event, by: event.proof(after: judgement), as: &forwarding)
+            tracer.forward(
+                request, of: event, by: event.verifiedParty(of: exchange, after: judgement), as: &forwarding)
         }
         switch backend {
         case .echo:

@@ -51,6 +51,11 @@ class RequestEvent: @unchecked Sendable {
         return judgement.proof ?? (isSignedIn ? .release : nil)
     }
 
+    /// The caller as it shares bounds with other verified callers; nil if nothing was proved.
+    func verifiedParty(of exchange: any Exchange, after judgement: Judgement) -> VerifiedParty? {
+        proof(after: judgement).map { VerifiedParty($0, from: exchange.source.address) }
+    }
+
     /// `began` is when the loop began to serve the request, in nanoseconds of the monotonic clock.
     init(id: EventID, began: Int64) {
         self.id = id

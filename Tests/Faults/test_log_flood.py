@@ -176,6 +176,25 @@ def test_a_verified_flood_writes_a_bounded_log(tmp_path, admin_port):
         assert (counted["code"], counted["more"], counted["verified"]) == ("ok", 28, "yes")
 
 
+def test_one_verified_caller_leaves_lines_to_another(tmp_path):
+    """Of 40 lines, half are for all; the rest is shared once another address asks."""
+    with Gateway(tmp_path, "--tls", "off", "--log-verified-lines", 40, "--log-sample-seconds", 3_600) as gateway:
+        gateway.add_app("demo", require="signed")
+        gateway.key = gateway.add_release()
+
+        def call(source: str, count: int) -> None:
+            with Connection(gateway.port, source=source) as connection:
+                for _ in range(count):
+                    connection.send(gateway.key.request(target="/"))
+                    assert connection.answer().status == 200
+
+        for source, count in ((ATTACKER, 22), (OTHER, 1), (ATTACKER, 90), (OTHER, 4)):
+            call(source, count)
+        assert gateway.stop() == 0
+        assert len(lines(gateway, OTHER, "ok")) == 5
+        assert len(lines(gateway, ATTACKER, "ok")) < 40
+
+
 ESCAPED = b"%01" * 170_000
 FORM = "form-md5 auth-v1 auth-v4"
 

@@ -211,8 +211,8 @@ REPEATED = {"/well": (200, "ok", "accepted"), "/missing": (404, "ok", "accepted"
 def test_a_repeated_response_counts_by_its_status(front):
     """Fresh or stored, a response is the same success or failure in the log, the metrics and the meter."""
     for target, (status, _, _) in REPEATED.items():
-        request = lambda: front.key.request("POST", target, b"a=1", fields=[("idempotency-key", f"key of {target}")])
-        answers = [front.answer(request()) for _ in range(3)]
+        fields = [("idempotency-key", f"key of {target}")]
+        answers = [front.answer(front.key.request("POST", target, b"a=1", fields=fields)) for _ in range(3)]
         assert [(answer.status, answer.get("countersign-replayed")) for answer in answers] == [
             (status, None), (status, "true"), (status, "true")]
 

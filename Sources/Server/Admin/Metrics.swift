@@ -139,7 +139,8 @@ struct Metrics: Sendable {
                 "countersign_refusals_not_kept_total", kind: .counter,
                 help:
                     "Refusals that the console cannot show after they left the memory: the disk was too slow "
-                    + "or full, or an earlier process still used the files.", value: refusals.losses)
+                    + "or full, an earlier process still used the files, or the caller had used its share.",
+                value: refusals.losses)
         }
     }
 

@@ -28,13 +28,13 @@ final class LoopTracer {
     /// Whether requests have a context of the gateway's own.
     var isActive: Bool { exporter != nil || rules.rule == .restart }
 
-    /// Replaces the context that `request` goes on with, if ``isActive``. `proof` is what the request has
-    /// proved.
+    /// Replaces the context that `request` goes on with, if ``isActive``. `party` is nil for a caller that
+    /// has proved nothing.
     func forward(
-        _ request: borrowing Request, of event: RequestEvent, by proof: CallerProof?,
+        _ request: borrowing Request, of event: RequestEvent, by party: VerifiedParty?,
         as forwarding: inout ForwardedRequest
     ) {
-        begin(event, request: request, by: proof)
+        begin(event, request: request, by: party)
         guard let trace = event.trace else { return }
         event.trace?.forwarded = RequestEvent.nanoseconds()
         for index in request.fields.indices where isReplaced(request.fields[index], of: request) {
@@ -56,19 +56,22 @@ final class LoopTracer {
     /// Gives the request its place in a trace, once, if ``isActive``.
     ///
     /// A caller that has proved nothing cannot decide that its trace is recorded: such callers could fill the
-    /// queue of spans. A caller that has proved something can do so within a budget, because a release key is
-    /// in every copy of the app.
-    func begin(_ event: RequestEvent, request: borrowing Request, by proof: CallerProof?) {
+    /// queue of spans. A caller that has proved something can do so within its share of a budget, because a
+    /// release key is in every copy of the app.
+    func begin(_ event: RequestEvent, request: borrowing Request, by party: VerifiedParty?) {
         guard isActive, event.trace == nil else { return }
         let context = rules.rule == .continue ? TraceContext(request) : nil
         let isDrawn = rules.sample == 1 || generator.next() % UInt64(rules.sample) == 0
         event.trace = RequestTrace(
             id: context?.trace ?? TraceID(using: &generator), caller: context?.parent,
             server: SpanID(using: &generator), client: SpanID(using: &generator),
-            isSampled: isDrawn
-                || proof != nil && context?.isSampled == true
-                    && budget.take(perSecond: rules.callers, at: RequestEvent.nanoseconds())
-        )
+            isSampled: isDrawn || context?.isSampled == true && isSampled(for: party))
+    }
+
+    /// Whether a caller may have its trace sampled.
+    private func isSampled(for party: VerifiedParty?) -> Bool {
+        guard let party else { return false }
+        return budget.take(perSecond: rules.callers, for: party, at: RequestEvent.nanoseconds())
     }
 
     /// The trace that a log line or a refusal names; nil for a request without one.
@@ -85,13 +88,13 @@ final class LoopTracer {
     ) {
         guard let exporter else { return }
         let request = event.original?.request ?? exchange.request
-        let proof = event.proof(after: judgement)
-        begin(event, request: request, by: proof)
+        let party = event.verifiedParty(of: exchange, after: judgement)
+        begin(event, request: request, by: party)
         guard let trace = event.trace, trace.isSampled else { return }
         let builder = TraceSpanBuilder(
             trace: trace, event: event, request: request, exchange: exchange,
             release: event.caller?.release ?? judgement.provenRelease)
         exporter.add(
-            builder.spans(client: client?.text ?? exchange.peer, backend: backend), isProven: proof != nil)
+            builder.spans(client: client?.text ?? exchange.peer, backend: backend), isProven: party != nil)
     }
 }
