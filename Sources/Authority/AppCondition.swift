@@ -46,7 +46,7 @@ package struct AppCondition: Sendable, Equatable {
     private mutating func add(_ entry: MeterEntry, isUnregistered: Bool) {
         if isUnregistered, entry.subject.outcome.isEnd { unregistered += entry.count }
         switch entry.subject.outcome {
-        case .answered: forwarded += entry.count
+        case .answered, .repeated: forwarded += entry.count
         case .failed(let failure) where failure.isCausedByBackend:
             failed += entry.count
             if !failure.isAfterHead { forwarded += entry.count }

@@ -68,6 +68,9 @@ package enum MeterOutcome: Sendable, Hashable {
     case failed(DeliveryFailure)
     /// The backend responded. The request is also counted by how it ended.
     case answered(StatusClass)
+    /// The backend's response to an earlier copy of the request was delivered again. The request is also
+    /// counted by how it ended, as if the response were new.
+    case repeated(StatusClass)
 
     /// All outcomes, in an order that does not change while the process runs.
     package static let all: [MeterOutcome] =
@@ -75,6 +78,7 @@ package enum MeterOutcome: Sendable, Hashable {
         + Refusal.Code.allCases.map { .refused($0) }
         + Refusal.Code.allCases.map { .observed($0) }
         + DeliveryFailure.allCases.map { .failed($0) } + StatusClass.allCases.map { .answered($0) }
+        + StatusClass.allCases.map { .repeated($0) }
 
     /// The outcome's name in the store; names are never reused.
     package var name: String {
@@ -87,6 +91,7 @@ package enum MeterOutcome: Sendable, Hashable {
         case .refused(let code): code.rawValue
         case .failed(let failure): MeterOutcome.failedPrefix + failure.rawValue
         case .answered(let status): MeterOutcome.answeredPrefix + status.text
+        case .repeated(let status): MeterOutcome.repeatedPrefix + status.text
         }
     }
 
@@ -98,7 +103,7 @@ package enum MeterOutcome: Sendable, Hashable {
         case .observed(let code): "would-refuse-\(code.rawValue)"
         case .refused(let code): code.rawValue
         case .failed(let failure): failure.rawValue
-        case .answered(let status): status.text
+        case .answered(let status), .repeated(let status): status.text
         }
     }
 
@@ -109,16 +114,27 @@ package enum MeterOutcome: Sendable, Hashable {
         case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .failed: true
         // The proof of such a caller is valid. It lacks what its route's level requires.
         case .observed(let code): code.isOfLevel
-        case .open, .refused, .answered: false
+        case .open, .refused, .answered, .repeated: false
         }
     }
 
     /// Whether this outcome states how a request ended. Each request has exactly one such outcome.
-    package var isEnd: Bool { if case .answered = self { false } else { true } }
+    package var isEnd: Bool {
+        switch self {
+        case .answered, .repeated: false
+        default: true
+        }
+    }
 
     private static let observedPrefix = "would-refuse "
     private static let failedPrefix = "failed "
     private static let answeredPrefix = "answered "
+    private static let repeatedPrefix = "repeated "
+
+    private static func status(of name: String, after prefix: String) -> StatusClass? {
+        let text = name.dropFirst(prefix.count)
+        return StatusClass.allCases.first { $0.text == text }
+    }
 
     package init?(name: String) {
         switch name {
@@ -131,9 +147,15 @@ package enum MeterOutcome: Sendable, Hashable {
             guard let failure else { return nil }
             self = .failed(failure)
         case let name where name.hasPrefix(MeterOutcome.answeredPrefix):
-            let text = name.dropFirst(MeterOutcome.answeredPrefix.count)
-            guard let status = StatusClass.allCases.first(where: { $0.text == text }) else { return nil }
+            guard let status = MeterOutcome.status(of: name, after: MeterOutcome.answeredPrefix) else {
+                return nil
+            }
             self = .answered(status)
+        case let name where name.hasPrefix(MeterOutcome.repeatedPrefix):
+            guard let status = MeterOutcome.status(of: name, after: MeterOutcome.repeatedPrefix) else {
+                return nil
+            }
+            self = .repeated(status)
         default:
             let isObserved = name.hasPrefix(MeterOutcome.observedPrefix)
             let code = isObserved ? String(name.dropFirst(MeterOutcome.observedPrefix.count)) : name

@@ -37,9 +37,17 @@ final class EventLog: Sendable {
         }
     }
 
-    /// Takes one line, without its line end.
-    func write(_ line: [UInt8], urgency: Urgency) {
+    /// The sampler that has admitted a line.
+    enum Sampler {
+        case verified, unproven
+        /// A line that is not sampled.
+        case none
+    }
+
+    /// Takes one line, without its line end, and charges its length to the sampler that has admitted it.
+    func write(_ line: [UInt8], urgency: Urgency, admittedBy sampler: Sampler = .none) {
         queue.with { queue in
+            if line.count > RefusalSampler.usualBytes { queue.charge(line.count, to: sampler) }
             guard queue.pending.count + line.count < EventLog.mostPending else {
                 queue.dropped += 1
                 return
@@ -64,10 +72,10 @@ final class EventLog: Sendable {
 
     /// Admits the event of a caller that has proved something. Up to a bound for each window, each such event
     /// has its own line.
-    func admits(verified subject: RefusalSampler.Subject, now: Int64) -> Bool {
+    func admits(_ subject: RefusalSampler.Subject, of proof: CallerProof, now: Int64) -> Bool {
         queue.with { queue in
             if queue.verified.isOver(now: now) { writeSummary(to: &queue) }
-            return queue.verified.admit(subject, now: now)
+            return queue.verified.admit(subject, of: proof, now: now)
         }
     }
 
@@ -144,6 +152,14 @@ private struct EventLogQueue {
     init(_ settings: RefusalSampler.Settings) {
         sampler = RefusalSampler(settings)
         verified = VerifiedSampler(settings)
+    }
+
+    mutating func charge(_ bytes: Int, to kind: EventLog.Sampler) {
+        switch kind {
+        case .verified: verified.charge(bytes: bytes)
+        case .unproven: sampler.charge(bytes: bytes)
+        case .none: break
+        }
     }
 
     mutating func append(_ line: [UInt8]) {

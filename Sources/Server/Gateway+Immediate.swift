@@ -118,7 +118,8 @@ extension Gateway {
             return .waits { [self] in
                 var request = request
                 do throws(Refusal) {
-                    try await forwardUnproven(exchange, request: &request, by: passage, event: event)
+                    try await forwardUnproven(
+                        exchange, request: &request, by: passage, judgement: judgement, event: event)
                 } catch {
                     return await end(judgement, refusing: error, event: event, on: exchange)
                 }

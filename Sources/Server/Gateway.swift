@@ -169,7 +169,7 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         if tracer.isActive {
             tracer.end(
-                event, on: exchange, client: client(of: exchange), backend: backend.host)
+                event, on: exchange, after: judgement, client: client(of: exchange), backend: backend.host)
         }
         record(event, of: exchange, after: judgement)
     }
@@ -242,7 +242,8 @@ final class Gateway: Handler, @unchecked Sendable {
             guard let passage = try gate.passThrough(for: request, judgement: judgement, after: error) else {
                 throw error
             }
-            return try await forwardUnproven(exchange, request: &request, by: passage, event: event)
+            return try await forwardUnproven(
+                exchange, request: &request, by: passage, judgement: judgement, event: event)
         }
         event.caller = caller
         if let rules = caller.release.traffic {
@@ -525,7 +526,10 @@ final class Gateway: Handler, @unchecked Sendable {
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         Gateway.add(event.trafficFields, to: &forwarding, by: caller.release.traffic)
         forwarding.caller = caller.session.map { .account($0.account.number) }
-        if tracer.isActive { tracer.forward(request, of: event, isProven: true, as: &forwarding) }
+        if tracer.isActive {
+            let party = VerifiedParty(caller.proof, from: exchange.source.address)
+            tracer.forward(request, of: event, by: party, as: &forwarding)
+        }
         return forwarding
     }
 
@@ -563,7 +567,9 @@ final class Gateway: Handler, @unchecked Sendable {
             exchange.closeAfterAnswer()
         }
         let now = refusal.decidingTime ?? clock.estimate
-        tracer.begin(event, request: request, isProven: event.caller != nil)
+        if tracer.isActive {
+            tracer.begin(event, request: request, by: event.verifiedParty(of: exchange, after: judgement))
+        }
         RefusalResponse.write(
             refusal, dialect: judgement.dialect, disclosure: disclosure,
             text: text(for: refusal, answering: request, after: judgement),
@@ -670,16 +676,20 @@ final class Gateway: Handler, @unchecked Sendable {
     /// counted.
     private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
         guard let party = event.party else { return }
-        let status = Gateway.backendStatus(on: exchange)
-        if let status { requestCounter.count(.answered(status), of: party) }
+        let status = Gateway.backendStatus(of: event, on: exchange)
+        if let status {
+            requestCounter.count(event.isRepeated ? .repeated(status) : .answered(status), of: party)
+        }
         let failure = exchange.deliveryFailure ?? (status == .serverError ? .upstreamError : nil)
         if let failure { return count(failure, of: event) }
         event.counted = requestCounter.count(event.deliveredOutcome, of: party)
     }
 
-    /// The class of the backend's status; nil if the response is not the backend's.
-    private static func backendStatus(on exchange: any Exchange) -> StatusClass? {
-        guard exchange.upstreamNanoseconds != nil, let status = exchange.answeredStatus else { return nil }
+    /// The class of the backend's status, whether its response is new or repeated; nil if the response is
+    /// not the backend's.
+    private static func backendStatus(of event: RequestEvent, on exchange: any Exchange) -> StatusClass? {
+        guard exchange.upstreamNanoseconds != nil || event.isRepeated, let status = exchange.answeredStatus
+        else { return nil }
         return StatusClass(status: status)
     }
 
@@ -691,14 +701,16 @@ final class Gateway: Handler, @unchecked Sendable {
     private func record(_ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement) {
         guard let log else { return }
         let (subject, now) = (event.subject(of: exchange), exchange.loop.seconds)
-        guard event.isProven ? log.admits(verified: subject, now: now) : log.admits(subject, now: now) else {
-            return
-        }
+        let proof = event.proof(after: judgement)
+        let isAdmitted =
+            if let proof { log.admits(subject, of: proof, now: now) } else { log.admits(subject, now: now) }
+        guard isAdmitted else { return }
         line = event.line(
             for: exchange, from: proxiedClient(of: exchange), after: judgement,
             tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
-        log.write(line, urgency: isFailed ? .now : .soon)
+        log.write(
+            line, urgency: isFailed ? .now : .soon, admittedBy: proof == nil ? .unproven : .verified)
         if isFailed, let refusals { refusals.record(event, of: exchange, after: judgement, line: line) }
     }
 }
@@ -712,21 +724,6 @@ extension Request {
         case .length(let length): length <= most
         case .chunked: true
         }
-    }
-}
-
-extension Caller {
-    /// The party that the request counts to. A bearer session is known only here, because no key names it.
-    fileprivate var proof: CallerProof { session.map { .session(account: $0.account.number) } ?? .release }
-}
-
-extension Judgement {
-    /// What the head has proved about the caller; nil as long as no signature was verified and no token alone
-    /// is a live one.
-    fileprivate var proof: CallerProof? {
-        if let tokenSession { return .session(account: tokenSession.account.number) }
-        guard signer != nil else { return nil }
-        return session.map { .session(account: $0.account.number) } ?? .release
     }
 }
 
@@ -745,10 +742,11 @@ private final class StreamedBodyCheck: BodyInspector {
 }
 
 extension Gateway {
-    /// Forwards the request of a caller that has proved nothing to the backend, if the app's rules allow it.
+    /// Forwards a request without a valid proof to the backend, if the app's rules allow it.
     @inline(never)
     func forwardUnproven(
-        _ exchange: any Exchange, request: inout Request, by passage: PassThrough, event: RequestEvent
+        _ exchange: any Exchange, request: inout Request, by passage: PassThrough, judgement: Judgement,
+        event: RequestEvent
     ) async throws(Refusal) {
         try exchange.checkOverload()
         if request.bodyState == .awaited {
@@ -768,7 +766,10 @@ extension Gateway {
             fields: identity.forwardedFields(ofUnproven: request),
             added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))
         if let rules = passage.traffic { Gateway.add(event.trafficFields, to: &forwarding, by: rules) }
-        if tracer.isActive { tracer.forward(request, of: event, isProven: false, as: &forwarding) }
+        if tracer.isActive {
+            tracer.forward(
+                request, of: event, by: event.verifiedParty(of: exchange, after: judgement), as: &forwarding)
+        }
         switch backend {
         case .echo:
             guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }

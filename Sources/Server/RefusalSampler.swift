@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignHTTP
 import CountersignWire
 import Glibc
@@ -15,11 +16,11 @@ struct RefusalSampler {
         var burst = 20
         /// Seconds.
         var window = 10
-        /// Lines for all causes and addresses together in one window. Beyond it each pair has its first two
-        /// lines only.
+        /// Lines for all causes and addresses together in one window; a long line counts as several. Beyond
+        /// it each pair has its first two lines only.
         var mostLines = 2000
-        /// The most lines in one window for callers that have proved something. Beyond it, each pair of cause
-        /// and address has two more. With 0, every event is written.
+        /// The lines of a window, on average, for callers that have proved something; a long line counts as
+        /// several. Beyond it, each pair of cause and address has two more. With 0, every event is written.
         var verifiedLines = 50_000
         /// Pairs of cause and address that are counted separately in one window.
         var mostSubjects = 1024
@@ -107,6 +108,13 @@ struct RefusalSampler {
         return take(from: &count)
     }
 
+    /// Charges a line that was admitted by its length: it counts as one more line for each
+    /// ``usualBytes``.
+    mutating func charge(bytes: Int) { lines += bytes / RefusalSampler.usualBytes }
+
+    /// A length that most lines do not have.
+    static let usualBytes = 1_024
+
     /// Counts one event; true where there is room for its line.
     private mutating func take(from count: inout Count) -> Bool {
         let room = lines < settings.mostLines ? settings.burst : min(settings.burst, RefusalSampler.sureLines)
@@ -145,25 +153,45 @@ struct RefusalSampler {
 
 /// Samples the events of callers that have proved something. A release key is in every copy of the app, so a
 /// caller that has it could otherwise fill the disk with lines. Up to the bound, an event costs one addition.
+///
+/// Half of the bound is for all. The other half is shared (``VerifiedBudget``): one caller that has used up
+/// the first half leaves lines to those that seldom need one.
 struct VerifiedSampler {
     private let window: Int64
     private let most: Int
     private var windowEnd = Int64.min
     private var lines = 0
+    private let limit: RateLimit
+    private var shared = VerifiedBudget(.whileOthersAsk)
+    private var latest = Int64.min
     private var sampler: RefusalSampler
 
     init(_ settings: RefusalSampler.Settings) {
         (window, most) = (Int64(settings.window), settings.verifiedLines)
+        let half = max(settings.verifiedLines - settings.verifiedLines / 2, 1)
+        limit = RateLimit(burst: half, interval: window * 1_000_000 / Int64(half))
         var rest = settings
         rest.burst = RefusalSampler.sureLines
         sampler = RefusalSampler(rest)
     }
 
-    mutating func admit(_ subject: RefusalSampler.Subject, now: Int64) -> Bool {
+    /// `proof` is what the event's caller has proved. `now` is in seconds of a clock that does not go back.
+    mutating func admit(_ subject: RefusalSampler.Subject, of proof: CallerProof, now: Int64) -> Bool {
         guard most > 0 else { return true }
         if windowEnd <= now { (windowEnd, lines) = (now + window, 0) }
-        lines += 1
-        return lines <= most || sampler.admit(subject, now: now)
+        latest = now
+        if lines < most / 2 {
+            lines += 1
+            return true
+        }
+        let party = VerifiedParty(proof, from: subject.address)
+        return shared.take(of: limit, for: party, at: now * 1_000_000) || sampler.admit(subject, now: now)
+    }
+
+    /// As ``RefusalSampler/charge(bytes:)``.
+    mutating func charge(bytes: Int) {
+        let cost = bytes / RefusalSampler.usualBytes
+        if lines < most / 2 { lines += cost } else { shared.charge(cost, of: limit, at: latest * 1_000_000) }
     }
 
     func isOver(now: Int64) -> Bool { sampler.isOver(now: now) }

@@ -29,6 +29,8 @@ class RequestEvent: @unchecked Sendable {
     /// Why the response was not delivered. Nil for a request that was refused before it was admitted: there
     /// the refusal is the outcome, whether or not the client has received it.
     var failure: DeliveryFailure?
+    /// Whether the response is the backend's to an earlier copy of the request.
+    var isRepeated = false
     /// Why the request was forwarded although it proved nothing.
     var passage: PassThrough?
     /// The request that a proxy asked about; nil unless this request asks for a decision.
@@ -41,8 +43,18 @@ class RequestEvent: @unchecked Sendable {
     /// Whether the request went on to the backend, or to a route of the authority that asks for a proof.
     var isAdmitted: Bool { caller != nil || passage != nil }
 
-    /// Whether anything was proved about the caller. Other lines are sampled.
-    var isProven: Bool { caller != nil || isSignedIn }
+    /// What the request has proved about its caller, whether or not it was refused; nil for nothing. The log
+    /// line, the sampler, the refusals that are kept and the trace all follow it.
+    func proof(after judgement: Judgement) -> CallerProof? {
+        if let caller { return caller.proof }
+        // A right password proves no more to the log than a key that is in every copy of the app.
+        return judgement.proof ?? (isSignedIn ? .release : nil)
+    }
+
+    /// The caller as it shares bounds with other verified callers; nil if nothing was proved.
+    func verifiedParty(of exchange: any Exchange, after judgement: Judgement) -> VerifiedParty? {
+        proof(after: judgement).map { VerifiedParty($0, from: exchange.source.address) }
+    }
 
     /// `began` is when the loop began to serve the request, in nanoseconds of the monotonic clock.
     init(id: EventID, began: Int64) {
@@ -66,6 +78,7 @@ class RequestEvent: @unchecked Sendable {
         if passage != nil { passage = nil }
         if original != nil { original = nil }
         isSignedIn = false
+        isRepeated = false
         if case .some = unsignedParty { unsignedParty = nil }
     }
 
@@ -96,7 +109,8 @@ class RequestEvent: @unchecked Sendable {
             if BearerTokenScanner.find(in: value) == nil { line.add("request_id", value: value) }
         }
         if !request.method.isEmpty {
-            line.add("method", value: request.head.span.extracting(request.method.range))
+            let method = request.head.span.extracting(request.method.range)
+            line.add("method", value: method.extracting(0..<min(method.count, RequestEvent.longestMethod)))
             let whole = request.head.span.extracting(request.path.range)
             // Before the path is cut, because the scanner does not recognize a part of a token.
             if let redacted = BearerTokenScanner.redacted(whole) {
@@ -109,6 +123,7 @@ class RequestEvent: @unchecked Sendable {
         }
         line.add("status", value: exchange.answeredStatus ?? 0)
         line.add("code", value: cause(on: exchange).name)
+        if isRepeated { line.add("repeated", value: "yes") }
         if let refusal, !refusal.detail.isEmpty || !refusal.remedy.isEmpty {
             let detail = [refusal.detail, refusal.remedy].filter { !$0.isEmpty }.joined(separator: ": ")
             // The text in place of a key id or a name may be a token that was put there by mistake.
@@ -122,7 +137,8 @@ class RequestEvent: @unchecked Sendable {
             line.add("app", value: passage.app)
             if let release = passage.release {
                 line.add(
-                    judgement.signer == nil ? "claimed_release" : "release", value: release.id.description)
+                    judgement.provenRelease == nil ? "claimed_release" : "release",
+                    value: release.id.description)
             }
             if case .observed(let code) = passage.cause { line.add("verdict", value: code.name) }
         }
@@ -151,11 +167,12 @@ class RequestEvent: @unchecked Sendable {
     /// proof have their own field names, because another caller may have sent them.
     private func addClaims(_ judgement: Judgement, to line: inout JSONLine) {
         if let release = judgement.release {
-            let isProven = judgement.signer != nil
+            let isProven = judgement.proof != nil
             line.add(isProven ? "app" : "claimed_app", value: release.app)
-            line.add(isProven ? "release" : "claimed_release", value: release.id.description)
+            line.add(
+                judgement.provenRelease == nil ? "claimed_release" : "release", value: release.id.description)
             line.add("scheme", value: release.scheme.rawValue)
-            guard let session = judgement.session else { return }
+            guard let session = judgement.tokenSession ?? judgement.session else { return }
             if isProven { line.add("account", value: Int(session.account.number)) }
             line.add(isProven ? "session" : "claimed_session", value: session.id.description)
             return
@@ -206,8 +223,11 @@ class RequestEvent: @unchecked Sendable {
         RefusalSampler.Subject(cause: cause(on: exchange), address: exchange.source.address)
     }
 
-    /// The most bytes of a path that are logged.
-    private static let longestPath = 512
+    /// The most bytes of a path in a log line or a span.
+    static let longestPath = 512
+
+    /// The most bytes of a method that are logged.
+    static let longestMethod = 64
 
     /// Longer values of `X-Request-Id` are not logged.
     private static let longestRequestID = 128
@@ -218,6 +238,24 @@ class RequestEvent: @unchecked Sendable {
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
+}
+
+extension Caller {
+    /// The party that the request counts to. A bearer session is known only here, because no key names it.
+    var proof: CallerProof { session.map { .session(account: $0.account.number) } ?? .release }
+}
+
+extension Judgement {
+    /// What the request has proved about the caller; nil as long as no signature was verified and no token
+    /// alone is a live one. A later refusal, such as `replayed` or `session-required`, takes none of it away.
+    var proof: CallerProof? {
+        if let tokenSession { return .session(account: tokenSession.account.number) }
+        guard signer != nil else { return nil }
+        return session.map { .session(account: $0.account.number) } ?? .release
+    }
+
+    /// The release whose key has verified the signature. A token proves a session, and no release.
+    var provenRelease: AppRelease? { signer == nil ? nil : release }
 }
 
 /// A request that a proxy asked about. A class, so that other events reserve no space for it.

@@ -36,8 +36,9 @@ package struct Refusal: Error, Sendable, Equatable {
     }
 
     package var code: Code
-    /// For the log and, where harmless, the caller. Never a secret, never an expected MAC.
-    package var detail: String
+    /// For the log and, where harmless, the caller. Never a secret, never an expected MAC. May quote what a
+    /// caller has sent, so it is cut after ``longestDetail``.
+    package var detail: String { didSet { detail = Refusal.bounded(detail) } }
     /// `too-many-attempts`, `rate-limited`, `maintenance`, `unavailable`: seconds.
     package var retryAfter: Int?
     /// What few refusals have; nil if this one has none of it. A refusal is copied on its way to the response
@@ -80,6 +81,20 @@ package struct Refusal: Error, Sendable, Equatable {
     package var refreshProgress: RefreshProgress? {
         get { rare?.values.refreshProgress }
         set { change { $0.refreshProgress = newValue } }
+    }
+
+    /// The most bytes of a detail in its escaped form.
+    package static let longestDetail = 512
+
+    /// The text, or its beginning. Where it is cut, no part of a bearer token is left, because a part is not
+    /// recognized later.
+    private static func bounded(_ text: String) -> String {
+        guard text.utf8.count > longestDetail / 12 else { return text }
+        let cut = text.cut(toEscaped: longestDetail)
+        guard cut.utf8.count != text.utf8.count else { return text }
+        let first = Array(text.utf8.prefix(2 * longestDetail))
+        guard let redacted = BearerTokenScanner.redacted(first.span) else { return cut }
+        return String(decoding: redacted, as: UTF8.self).cut(toEscaped: longestDetail)
     }
 
     private final class RareParts: Sendable, Equatable {
@@ -146,7 +161,7 @@ package struct Refusal: Error, Sendable, Equatable {
         previousStatus: Int? = nil, decidedAt moment: Int64? = nil
     ) {
         self.code = code
-        self.detail = detail
+        self.detail = Refusal.bounded(detail)
         self.retryAfter = retryAfter
         if let link { self.link = link }
         if let previousStatus { self.previousStatus = previousStatus }

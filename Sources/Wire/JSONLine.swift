@@ -1,33 +1,53 @@
 /// Writes one flat JSON object, for lines that are written for every request: appends to existing bytes and
 /// allocates nothing of its own.
+///
+/// A line of a log is bounded, whatever a caller sends: a text is cut after ``longestText``, and the line is
+/// at most ``longest`` bytes long. A member for which the line has no room is left out.
 package struct JSONLine {
+    package enum Purpose {
+        case log
+        /// Whatever reads the object needs all of it.
+        case wholeObject
+    }
+
+    /// The most bytes of a line.
+    package static let longest = 4_096
+    /// The most bytes of one text in its escaped form.
+    package static let longestText = 1_024
+
     package private(set) var bytes: [UInt8]
     private var isFirst = true
+    private let mostText: Int
+    private let mostBytes: Int
 
     /// Reuses `buffer`'s memory.
-    package init(reusing buffer: consuming [UInt8] = []) {
+    package init(reusing buffer: consuming [UInt8] = [], for purpose: Purpose = .log) {
+        switch purpose {
+        case .log: (mostText, mostBytes) = (JSONLine.longestText, buffer.count + JSONLine.longest - 1)
+        case .wholeObject: (mostText, mostBytes) = (.max - 8, .max - 8)
+        }
         bytes = buffer
         bytes.append(UInt8(ascii: "{"))
     }
 
     package mutating func add(_ name: StaticString, value text: String) {
-        begin(name)
+        guard begin(name) else { return }
         appendString(text)
     }
 
     package mutating func add(_ name: StaticString, value text: Span<UInt8>) {
-        begin(name)
+        guard begin(name) else { return }
         text.withUnsafeBytes { appendString($0) }
     }
 
     package mutating func add(_ name: StaticString, value number: Int) {
-        begin(name)
+        guard begin(name) else { return }
         bytes.append(contentsOf: String(number).utf8)
     }
 
     /// An array of plain words.
     package mutating func add(_ name: StaticString, values words: [StaticString]) {
-        begin(name)
+        guard begin(name) else { return }
         bytes.append(UInt8(ascii: "["))
         for (index, word) in words.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
@@ -39,13 +59,19 @@ package struct JSONLine {
     /// Closes the object.
     package mutating func end() { bytes.append(UInt8(ascii: "}")) }
 
-    private mutating func begin(_ name: StaticString) {
+    /// The most bytes of a number, and of a text that is cut at once.
+    private static let shortest = 24
+
+    /// False if the line has no room for the member.
+    private mutating func begin(_ name: StaticString) -> Bool {
+        guard bytes.count + name.utf8CodeUnitCount + 4 + JSONLine.shortest <= mostBytes else { return false }
         if !isFirst { bytes.append(UInt8(ascii: ",")) }
         isFirst = false
         bytes.append(UInt8(ascii: "\""))
         bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
         bytes.append(UInt8(ascii: "\""))
         bytes.append(UInt8(ascii: ":"))
+        return true
     }
 
     private mutating func appendString(_ text: String) {
@@ -57,11 +83,17 @@ package struct JSONLine {
     /// line.
     private mutating func appendString(_ text: UnsafeRawBufferPointer) {
         bytes.append(UInt8(ascii: "\""))
-        if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
-        ) {
+        let room = min(mostText, mostBytes - bytes.count - 1)
+        if text.count <= room,
+            text.allSatisfy({
+                $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+            })
+        {
             bytes.append(contentsOf: text)
         } else {
-            for unit in String(decoding: text, as: UTF8.self).utf16 { append(unit) }
+            // A byte takes at least one byte, so that no more than these are looked at.
+            let first = UnsafeRawBufferPointer(rebasing: text.prefix(room + 4))
+            for unit in String(decoding: first, as: UTF8.self).cut(toEscaped: room).utf16 { append(unit) }
         }
         bytes.append(UInt8(ascii: "\""))
     }
@@ -75,6 +107,31 @@ package struct JSONLine {
             bytes.append(contentsOf: "\\u".utf8)
             bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
             bytes.append(contentsOf: digits.utf8)
+        }
+    }
+}
+
+extension String {
+    /// The text if it takes at most `most` bytes in a ``JSONLine``, which escapes all but printable ASCII;
+    /// otherwise its longest beginning of whole characters (Unicode scalars) that does with an ellipsis after
+    /// it.
+    package func cut(toEscaped most: Int) -> String {
+        let ellipsis: Unicode.Scalar = "…"
+        var (bytes, end) = (0, unicodeScalars.startIndex)
+        for index in unicodeScalars.indices {
+            bytes += String.escapedCount(of: unicodeScalars[index])
+            if bytes > most { return self[..<end] + String(ellipsis) }
+            if bytes + String.escapedCount(of: ellipsis) <= most { end = unicodeScalars.index(after: index) }
+        }
+        return self
+    }
+
+    private static func escapedCount(of scalar: Unicode.Scalar) -> Int {
+        switch scalar.value {
+        case 0x22, 0x5C: 2
+        case 0x20..<0x7F: 1
+        case ..<0x1_0000: 6
+        default: 12
         }
     }
 }

@@ -174,3 +174,54 @@ def test_a_verified_flood_writes_a_bounded_log(tmp_path, admin_port):
         assert len(written) == 12 and {(len(event["path"]), event["path_bytes"]) for event in written} == {(512, 7_001)}
         (counted,) = [event for event in events if event.get("log") == "sampled"]
         assert (counted["code"], counted["more"], counted["verified"]) == ("ok", 28, "yes")
+
+
+def test_one_verified_caller_leaves_lines_to_another(tmp_path):
+    """Of 40 lines, half are for all; the rest is shared once another address asks."""
+    with Gateway(tmp_path, "--tls", "off", "--log-verified-lines", 40, "--log-sample-seconds", 3_600) as gateway:
+        gateway.add_app("demo", require="signed")
+        gateway.key = gateway.add_release()
+
+        def call(source: str, count: int) -> None:
+            with Connection(gateway.port, source=source) as connection:
+                for _ in range(count):
+                    connection.send(gateway.key.request(target="/"))
+                    assert connection.answer().status == 200
+
+        for source, count in ((ATTACKER, 22), (OTHER, 1), (ATTACKER, 90), (OTHER, 4)):
+            call(source, count)
+        assert gateway.stop() == 0
+        assert len(lines(gateway, OTHER, "ok")) == 5
+        assert len(lines(gateway, ATTACKER, "ok")) < 40
+
+
+ESCAPED = b"%01" * 170_000
+FORM = "form-md5 auth-v1 auth-v4"
+
+
+@pytest.mark.parametrize("scheme", FORM.split())
+def test_what_a_stranger_sends_makes_no_long_line_and_no_long_answer(tmp_path, admin_port, scheme):
+    """A name of half a megabyte in a form, and the parts of a signature, are quoted in a refusal's detail and then cut."""
+    with Gateway(tmp_path, "--tls", "off", "--admin", f"127.0.0.1:{admin_port}") as gateway:
+        gateway.add_app("demo", schemes=f"{scheme},message-signatures", debug="on")
+        made = gateway.admin("release", "add", "demo", "--platform", "ios", "--version", "1", "--scheme", scheme, "--json")
+        key_id = json.loads(made.out)["key_id"].encode()
+        gateway.key = key = gateway.add_release(version="2")
+        signs = {"form-md5": b"appid=%s&sign=" + b"a" * 32, "auth-v1": b"app_key=%s&auth_key=%s&auth_timestamp=1&auth_version=1.0"
+                 b"&auth_signature=" + b"a" * 64, "auth-v4": b"app_key=%s&auth_key=%s&auth_timestamp=1&auth_version=4.0"
+                 b"&auth_signature=" + b"a" * 64}[scheme].replace(b"%s", key_id)
+        body = signs + b"&" + ESCAPED + b"=1&" + ESCAPED + b"=2"
+        form = (f"POST /x HTTP/1.1\r\nHost: {key.authority}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+        head = key.head("GET", "/x").decode()
+        long = "y" * 6_000
+        heads = [head.replace('("@method"', f'("@method" "x{long}"'), head.replace('alg="hmac-sha256"', f'alg="{long}"'),
+                 head.replace(f'keyid="{key.key_id}"', f'keyid="{long}"'), head.replace("Signature: app=", f"Signature: {long}="),
+                 head.replace("GET /x", f"{'A' * 7_000} /{long}")]
+        for request in [form, *(head.encode() for head in heads)]:
+            answer = gateway.send(request)
+            assert answer.status >= 400 and len(answer.body) < 20_000, (request[:60], len(answer.body))
+        until(lambda: len(lines(gateway, "127.0.0.1", "malformed")) > 0)
+        gateway.stop()
+        longest = max(len(line) for line in gateway.log_path.read_text().splitlines())
+        assert longest <= 4_096

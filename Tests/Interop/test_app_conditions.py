@@ -108,6 +108,37 @@ def test_a_line_has_what_is_known_and_marks_what_is_claimed(served):
     assert told == {"ok": proven, "replayed": proven, "stale": proven, "bad-signature": claimed, "unsigned": {}}
 
 
+def test_a_refusal_after_the_proof_is_that_of_a_caller_with_proof(tmp_path):
+    """Its line has the release, is not sampled as a stranger's, and is kept where strangers displace nothing."""
+    gateway = Administered(tmp_path, "--log-sample", 1, "--log-sample-seconds", 3_600)
+    with gateway:
+        bearer.add_app(gateway, 1)
+        key, strict = gateway.key, (gateway.add_app("strict", require="session"), gateway.add_release("strict"))[1]
+        old = gateway.add_release("demo", version="0.1")
+        gateway.admin("release", "retire", old.key_id, "--at", "now", "--update-url", "https://shop.example/new")
+        token = json.loads(gateway.send(bearer.login(gateway, "user-0")).body)["token"]
+        assert gateway.send(bearer.bearing(gateway, token, "POST", "/logout")).status < 300
+        once = key.request(target="/once")
+        assert gateway.send(once).status == 200
+        host = f"Host: {key.authority}\r\n\r\n"
+        requests = {
+            "replayed": (key, lambda: once), "session-required": (strict, lambda: strict.request(target="/a")),
+            "update-required": (old, lambda: old.request(target="/a")),
+            "session-ended": (key, lambda: key.request(target="/a", fields=[("authorization", f"Bearer {token}")])),
+            "bad-signature": (None, lambda: key.request(target="/a").replace(b"/a ", b"/b ")),
+            "unsigned": (None, lambda: f"GET /a HTTP/1.1\r\n{host}".encode()),
+        }
+        for code, (_, request) in requests.items():
+            assert [json.loads(gateway.send(request()).body)["code"] for _ in range(3)] == [code] * 3
+        assert gateway.stop() == 0
+        told = {code: [event.get("release") for event in gateway.events() if event.get("code") == code and "event" in event]
+                for code in requests}
+        assert told == {code: [key.key_id] * 3 if key else [None] for code, (key, _) in requests.items()}
+        kept = {half: (gateway.data / f"refusals-{half}").read_bytes() for half in ("proven", "unproven")}
+        halves = {code: {half for half, text in kept.items() if f'"code":"{code}"'.encode() in text} for code in requests}
+        assert halves == {code: {"proven" if key else "unproven"} for code, (key, _) in requests.items()}
+
+
 def test_a_dropped_upgrade_is_in_the_log(served):
     key = served.add_release("fine")
     plain = key.request(target="/a")

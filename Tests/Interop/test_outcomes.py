@@ -205,6 +205,37 @@ def test_a_server_error_of_the_backend(front):
     assert "responses of the backend to demo: 1 2xx, 1 4xx, 3 5xx" in front.admin("meter", "demo").out
 
 
+REPEATED = {"/well": (200, "ok", "accepted"), "/missing": (404, "ok", "accepted"), "/fails": (503, "upstream-5xx", "upstream-5xx")}
+
+
+def test_a_repeated_response_counts_by_its_status(front):
+    """Fresh or stored, a response is the same success or failure in the log, the metrics and the meter."""
+    for target, (status, _, _) in REPEATED.items():
+        fields = [("idempotency-key", f"key of {target}")]
+        answers = [front.answer(front.key.request("POST", target, b"a=1", fields=fields)) for _ in range(3)]
+        assert [(answer.status, answer.get("countersign-replayed")) for answer in answers] == [
+            (status, None), (status, "true"), (status, "true")]
+
+    def lines() -> dict[str, list[tuple]]:
+        return {target: [(event["status"], event["code"], event.get("repeated")) for event in front.events()
+                         if event.get("path") == target] for target in REPEATED}
+
+    expected = {target: [(status, code, None)] + [(status, code, "yes")] * 2 for target, (status, code, _) in REPEATED.items()}
+    until(lambda: lines() == expected, lines)
+    assert front.outcomes() == {"accepted": 6, "upstream-5xx": 3}
+    counted = {kind: {dict(labels)["class"]: count for (name, labels), count in front.metrics().items()
+                      if name == f"countersign_{kind}_responses_total"} for kind in ("upstream", "repeated")}
+    assert counted == {"upstream": {"2xx": 1, "4xx": 1, "5xx": 1}, "repeated": {"2xx": 2, "4xx": 2, "5xx": 2}}
+
+    def row() -> dict:
+        return json.loads(front.admin("meter", "demo", "--json").out)["releases"][0]
+
+    until(lambda: row()["accepted"] == 6, row)
+    line = row()
+    assert (line["failed_by_cause"], line["backend_responses"], line["repeated_responses"]) == (
+        {"upstream-5xx": 3}, counted["upstream"], counted["repeated"])
+
+
 def test_a_backend_that_is_not_there(path, tmp_path):
     with Front(tmp_path, path, reserve_port()) as front:
         assert told(front.answer(front.key.request())) == (502, "upstream-failed")

@@ -205,7 +205,14 @@ def test_spans_of_a_request_belong_together(tmp_path, backend, collector, path):
         until(lambda: collector.of_event(problem["instance"]))
         span = collector.of_event(problem["instance"])[0]
         assert span["traceId"] == problem["trace"] and "parentSpanId" not in span
-        assert attributes(span)["error.type"] == "unsigned"
+        assert attributes(span)["error.type"] == "unsigned" and "countersign.release" not in attributes(span)
+        # One that is refused after its proof has the release that it has proved.
+        once = gateway.key.request(target="/once")
+        assert gateway.send(once).status == 200
+        event = json.loads(gateway.send(once).body)["instance"]
+        until(lambda: collector.of_event(event))
+        replayed = attributes(collector.of_event(event)[0])
+        assert (replayed["error.type"], replayed["countersign.release"]) == ("replayed", gateway.key.key_id)
         assert gateway.spans()["exported"] >= 3
         assert "collector-key" not in gateway.log_path.read_text()
 

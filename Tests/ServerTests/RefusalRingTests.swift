@@ -81,9 +81,18 @@ import Testing
     @Test func theRingsHaveHalfOfTheRoomEach() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let bytes = 256 << 10
-        let store = try RefusalStore(in: folder.path, bytes: bytes)
+        // A minute passes with each.
+        let minutes = Locked<Int64>(0)
+        let store = try RefusalStore(in: folder.path, bytes: bytes) {
+            minutes.with { minutes in
+                minutes += 1
+                return minutes * 60
+            }
+        }
         try store.start()
-        for number in 0..<2_000 { store.add(refusal(number, code: "stale"), isProven: number % 2 == 0) }
+        for number in 0..<2_000 {
+            store.add(refusal(number, code: "stale"), of: number % 2 == 0 ? .account(Int64(number)) : nil)
+        }
         store.stop()
         #expect(store.losses == 0)
         for name in ["refusals-proven", "refusals-unproven"] {
@@ -97,8 +106,8 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try RefusalStore(in: folder.path, bytes: 256 << 10)
         try store.start()
-        store.add(refusal(1, code: "replayed"), isProven: true)
-        for number in 2..<4_000 { store.add(refusal(number, code: "unsigned"), isProven: false) }
+        store.add(refusal(1, code: "replayed"), of: .network(.unknown))
+        for number in 2..<4_000 { store.add(refusal(number, code: "unsigned"), of: nil) }
         store.stop()
         let refusals = RecentRefusals(store: try RefusalStore(in: folder.path, bytes: 256 << 10))
         let kept = try #require(refusals.refusal(of: refusal(1, code: "").event))
@@ -120,7 +129,7 @@ import Testing
         do {
             let store = try RefusalStore(in: folder.path, bytes: bytes)
             try store.start()
-            store.add(refusal(1, code: "stale"), isProven: true)
+            store.add(refusal(1, code: "stale"), of: .account(7))
             store.stop()
         }
         for (number, found) in [(RefusalStore.mostRead - 1, 1), (1, 0)] {
@@ -180,5 +189,24 @@ import Testing
         #expect(found(RefusalFilter(app: "none")).isEmpty)
         let listing = refusals.report(atMost: 1)
         #expect(listing.refusals.count == 1 && listing.causes["unsigned"]?.count == 2, "all are counted")
+    }
+
+    @Test func oneCallerWithProofDisplacesNoOther() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = try RefusalStore(in: folder.path, bytes: 256 << 10) { 1_000 }
+        try store.start()
+        let flood = try #require(NetworkAddress(text: "192.0.2.1"))
+        let other = try #require(NetworkAddress(text: "192.0.2.2"))
+        store.add(refusal(1, code: "replayed"), of: .network(other))
+        store.add(refusal(2, code: "replayed"), of: .account(7))
+        for number in 10..<2_000 { store.add(refusal(number, code: "rate-limited"), of: .network(flood)) }
+        store.add(refusal(3, code: "replayed"), of: .network(other))
+        for number in 2_000..<3_900 { store.add(refusal(number, code: "rate-limited"), of: .account(8)) }
+        store.add(refusal(4, code: "replayed"), of: .account(7))
+        store.stop()
+        for number in 1...4 {
+            #expect(store.refusal(of: refusal(number, code: "").event) != nil, "refusal \(number)")
+        }
+        #expect(store.losses > 3_000)
     }
 }

@@ -35,26 +35,36 @@ import Testing
         settings.verifiedLines = 50
         var sampler = VerifiedSampler(settings)
         let (flood, other) = (subject(.stale, of: 1), subject(.stale, of: 2))
-        #expect((0..<20_000).count { _ in sampler.admit(flood, now: 100) } == 52)
-        #expect((0..<10).count { _ in sampler.admit(other, now: 109) } == 2, "each has two in any case")
+        func written(_ count: Int, of subject: Subject, at now: Int64) -> Int {
+            (0..<count).count { _ in sampler.admit(subject, of: .release, now: now) }
+        }
+        #expect(written(20_000, of: flood, at: 100) == 52, "with two in any case")
+        #expect(written(10, of: other, at: 100) == 2, "nothing is left")
         #expect(sampler.isOver(now: 110))
         #expect(sampler.close().subjects == [flood: 19_948, other: 8])
-        #expect((0..<100).count { _ in sampler.admit(other, now: 110) } == 52, "another window")
+        #expect(written(20_000, of: flood, at: 110) < 42, "another caller asks for lines")
+        #expect(written(8, of: other, at: 110) == 8, "it has its share")
+        _ = sampler.close()
+        #expect(written(20_000, of: flood, at: 1_000) == 52)
         settings.verifiedLines = 0
         sampler = VerifiedSampler(settings)
-        #expect((0..<20_000).count { _ in sampler.admit(flood, now: 100) } == 20_000)
+        #expect(written(20_000, of: flood, at: 100) == 20_000)
     }
 
     @Test func callersHaveSoManyTracesSampledASecond() {
         let budget = TraceBudget()
         let second: UInt64 = 1_000_000_000
         func taken(of count: Int, perSecond rate: Int, at seconds: UInt64) -> Int {
-            (0..<count).count { _ in budget.take(perSecond: rate, at: seconds * second) }
+            (0..<count).count { _ in budget.take(perSecond: rate, for: .account(1), at: seconds * second) }
         }
         #expect(taken(of: 1_000, perSecond: 0, at: 100) == 0)
         #expect(taken(of: 1_000, perSecond: 20, at: 100) == 200)
         #expect(taken(of: 1_000, perSecond: 20, at: 101) == 20)
         #expect(taken(of: 1_000, perSecond: 20, at: 1_000) == 200)
+        // One caller leaves traces to another one.
+        #expect(!budget.take(perSecond: 20, for: .account(2), at: 1_000 * second))
+        #expect(taken(of: 1_000, perSecond: 20, at: 1_005) == 0)
+        #expect(budget.take(perSecond: 20, for: .account(2), at: 1_005 * second))
     }
 
     @Test func aWindowEndsAfterItsSecondsAndTheNextBeginsAnew() {
@@ -120,6 +130,27 @@ import Testing
         // 50 in turn, and then the first two of each pair.
         #expect(written == 50 + (180 - 5) * 2)
         #expect(written + summary.subjects.values.reduce(0, +) + summary.others.values.reduce(0, +) == sent)
+    }
+
+    @Test(arguments: [(bytes: 300, written: 50), (1_023, 50), (1_024, 25), (4_096, 10)])
+    func aLongLineCountsAsSeveral(bytes: Int, written: Int) {
+        var sampler = RefusalSampler(settings(burst: 100, lines: 50, subjects: 1000))
+        let flood = subject(.malformed, of: 1)
+        let found = (0..<1_000).count { _ in
+            guard sampler.admit(flood, now: 7) else { return false }
+            sampler.charge(bytes: bytes)
+            return true
+        }
+        #expect(found == written)
+        var settings = settings()
+        settings.verifiedLines = 50
+        var verified = VerifiedSampler(settings)
+        let foundOfVerified = (0..<1_000).count { _ in
+            guard verified.admit(flood, of: .release, now: 7) else { return false }
+            verified.charge(bytes: bytes)
+            return true
+        }
+        #expect((written...written + 3).contains(foundOfVerified), "\(foundOfVerified)")
     }
 
     @Test func withoutABurstEverythingIsWritten() {

@@ -25,13 +25,14 @@ struct RequestEventTests {
         event.refusal = Refusal(.stale, detail: "of the request before")
         event.failure = .clientAborted
         event.isSignedIn = true
+        event.isRepeated = true
         event.unsignedParty = .app("demo")
         event.original = DecideSubject(Request())
         event.end()
         let used = values(of: event)
         for name in [
-            "nanoseconds", "trafficFields", "operation", "refusal", "failure", "isSignedIn", "unsignedParty",
-            "original",
+            "nanoseconds", "trafficFields", "operation", "refusal", "failure", "isSignedIn", "isRepeated",
+            "unsignedParty", "original",
         ] {
             #expect(used[name] != fresh[name], "\(name) was not set")
         }

@@ -61,6 +61,8 @@ struct MeterReport {
         var failed: [String: Int64] = [:]
         /// Responses of the backend by the class of their status, as `5xx`.
         var responses: [String: Int64] = [:]
+        /// Stored responses that were delivered again, by the class of their status.
+        var repeated: [String: Int64] = [:]
         var passed = UnverifiedCounts()
         /// Whole Unix seconds; nil where nothing came.
         var lastSeen: Int64?
@@ -85,7 +87,7 @@ struct MeterReport {
             case .open: open += entry.count
             case .observed(let code): observed[code.rawValue, default: 0] += entry.count
             case .failed: failed += entry.count
-            case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .refused, .answered: break
+            case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .refused, .answered, .repeated: break
             }
         }
     }
@@ -187,6 +189,7 @@ struct MeterReport {
             case .failed(let failure): line.failed[failure.rawValue, default: 0] += entry.count
             case .open, .observed: line.passed.add(entry)
             case .answered(let status): line.responses[status.text, default: 0] += entry.count
+            case .repeated(let status): line.repeated[status.text, default: 0] += entry.count
             }
         }
         return line
@@ -356,6 +359,7 @@ extension MeterReport.Line {
             "refused": .integer(refusals), "refused_by_code": MeterReport.json(refused),
             "failed": .integer(failures), "failed_by_cause": MeterReport.json(failed),
             "backend_responses": MeterReport.json(responses),
+            "repeated_responses": MeterReport.json(repeated),
             "open": .integer(passed.open), "would_refuse": .integer(passed.total),
             "would_refuse_by_code": MeterReport.json(passed.observed),
             "last_seen": lastSeen.map { .integer($0) } ?? .null,

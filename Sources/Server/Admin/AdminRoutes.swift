@@ -122,10 +122,12 @@ struct AdminRoutes: Handler {
         guard let log else { return }
         let request = exchange.request
         let path = request.head.span.extracting(request.path.range).text
+            .cut(toEscaped: RequestEvent.longestPath)
         let subject = RefusalSampler.Subject(
             cause: .answered(status: status), address: exchange.source.address)
         guard caller != nil || log.admits(subject, now: exchange.loop.seconds) else { return }
         let method = request.head.span.extracting(request.method.range).text
+            .cut(toEscaped: RequestEvent.longestMethod)
         log.note(
             subject: kind, message: "\(caller ?? "no valid token"): \(method) \(path): \(status)")
     }

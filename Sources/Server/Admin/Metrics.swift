@@ -139,7 +139,8 @@ struct Metrics: Sendable {
                 "countersign_refusals_not_kept_total", kind: .counter,
                 help:
                     "Refusals that the console cannot show after they left the memory: the disk was too slow "
-                    + "or full, or an earlier process still used the files.", value: refusals.losses)
+                    + "or full, an earlier process still used the files, or the caller had used its share.",
+                value: refusals.losses)
         }
     }
 
@@ -280,10 +281,23 @@ struct Metrics: Sendable {
         Metrics.add(totals.filter { $0.key.outcome.isEnd }, as: name, to: &page) { subject in
             Metrics.labels(of: subject)
         }
-        let responses = "countersign_upstream_responses_total"
-        page.describe(
-            responses, kind: .counter, help: "Responses of the backend, by the class of their status.")
-        Metrics.add(totals.filter { !$0.key.outcome.isEnd }, as: responses, to: &page) { subject in
+        Metrics.addResponses(
+            totals.filter { if case .answered = $0.key.outcome { true } else { false } },
+            as: "countersign_upstream_responses_total",
+            help: "Responses of the backend, by the class of their status.", to: &page)
+        Metrics.addResponses(
+            totals.filter { if case .repeated = $0.key.outcome { true } else { false } },
+            as: "countersign_repeated_responses_total",
+            help: "Stored responses of the backend that were delivered again, by the class of their status.",
+            to: &page)
+    }
+
+    private static func addResponses(
+        _ totals: [MeterEntry.Subject: UInt64], as name: String, help: String,
+        to page: inout PrometheusExposition
+    ) {
+        page.describe(name, kind: .counter, help: help)
+        add(totals, as: name, to: &page) { subject in
             [
                 ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme),
                 ("class", subject.outcome.label),
@@ -420,7 +434,7 @@ struct Metrics: Sendable {
             case .accepted: "current"
             case .acceptedUnderNextKey: "next"
             case .acceptedByTicket: "ticket"
-            case .open, .observed, .refused, .failed, .answered: ""
+            case .open, .observed, .refused, .failed, .answered, .repeated: ""
             }
         return [
             ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme), ("key", key),

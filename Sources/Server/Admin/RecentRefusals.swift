@@ -41,16 +41,16 @@ package final class RecentRefusals: Sendable {
     package let store: RefusalStore?
 
     static let mostOfCode = 24
-    static let longestLine = 4_096
+    static let longestLine = JSONLine.longest
 
     /// By code, the oldest first.
     private let entries = Locked<[String: [RecentRefusal]]>([:])
 
     package init(store: RefusalStore? = nil) { self.store = store }
 
-    /// `isProven` states whether the caller has proved anything.
-    func add(_ refusal: RecentRefusal, isProven: Bool = false) {
-        store?.add(refusal, isProven: isProven)
+    /// `party` is nil for a caller that has proved nothing.
+    func add(_ refusal: RecentRefusal, of party: VerifiedParty? = nil) {
+        store?.add(refusal, of: party)
         guard refusal.line.count <= RecentRefusals.longestLine else { return }
         entries.with { entries in
             var kept = entries[refusal.code] ?? []

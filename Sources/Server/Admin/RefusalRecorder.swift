@@ -29,7 +29,7 @@ final class RefusalRecorder {
                 event: event.id.text, code: event.outcome(on: exchange), line: line,
                 named: named.map { ($0.app, $0.id.description) },
                 search: explanation.map { .made($0.cause, notes: $0.notes) } ?? .notMade,
-                time: clock.now), isProven: event.isProven)
+                time: clock.now), of: event.verifiedParty(of: exchange, after: judgement))
     }
 
     /// Nil if the allowance is used up, or if the request names no release.

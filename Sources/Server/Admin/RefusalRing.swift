@@ -33,7 +33,7 @@ final class RefusalRing {
     }
 
     private let file: Int32
-    private let slots: Int
+    let slots: Int
     private let buckets: Int
     private var isLocked = false
     /// The slot at which the next record begins.
@@ -127,7 +127,7 @@ final class RefusalRing {
         return true
     }
 
-    private static func slotCount(of length: Int) -> Int {
+    static func slotCount(of length: Int) -> Int {
         let first = slotBytes - firstHead - MemoryLayout<UInt64>.size
         guard length > first else { return 1 }
         let rest = slotBytes - restHead

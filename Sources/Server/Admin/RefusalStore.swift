@@ -1,10 +1,14 @@
+import CountersignAuthority
 import CountersignGate
+import CountersignHTTP
 import CountersignMemory
 import CountersignThreads
 import CountersignWire
 
 /// Refused requests on the disk, for the console and for commands, also after a restart. Callers that have
 /// proved something have a separate ring with half of the room, so that strangers cannot displace them.
+/// They share it (``VerifiedBudget``): in an hour, records of half of that ring are accepted, of which no
+/// party has more than a part. So a record stays for an hour or more, whatever other callers send.
 ///
 /// Thread-safe. A separate thread writes. The store drops and counts records that the thread cannot accept at
 /// once.
@@ -18,22 +22,56 @@ package final class RefusalStore: Sendable {
     private struct Rings {
         let proven: RefusalRing?
         let unproven: RefusalRing?
+        /// What callers with proof share; nil without their ring.
+        let limit: RateLimit?
+        var shared = VerifiedBudget(.always)
 
         var all: [RefusalRing] { [proven, unproven].compactMap(\.self) }
+
+        init(proven: RefusalRing?, unproven: RefusalRing?) {
+            self.proven = proven
+            self.unproven = unproven
+            limit = proven.map {
+                RateLimit(burst: $0.slots / 2, interval: 2 * 3_600_000_000 / Int64($0.slots))
+            }
+        }
+
+        /// False if the record is not kept.
+        mutating func add(_ record: Waiting) -> Bool {
+            let (bytes, refusal) = (record.refusal.encoded, record.refusal)
+            guard let party = record.party else {
+                return unproven?.append(bytes, id: refusal.id, at: refusal.time) ?? false
+            }
+            let slots = RefusalRing.slotCount(of: bytes.count)
+            guard let proven, let limit,
+                shared.take(slots, of: limit, for: party, at: record.at * 1_000_000)
+            else { return false }
+            return proven.append(bytes, id: refusal.id, at: refusal.time)
+        }
     }
 
     private struct Waiting: Sendable {
         let refusal: RecentRefusal
-        let isProven: Bool
+        let party: VerifiedParty?
+        /// Seconds of a monotonic clock.
+        let at: Int64
     }
 
     private let rings: Locked<Rings>
+    private let monotonicSeconds: @Sendable () -> Int64
     private let waiting = Monitor<(records: [Waiting], isOver: Bool)>(([], false))
     private let lost = Locked<UInt64>(0)
     private let writer = Locked<WorkerThreads?>(nil)
 
     /// Opens the store of that data folder. `bytes` is the size of both rings together.
-    package init(in folder: String, bytes: Int) throws(OperationalError) {
+    package convenience init(in folder: String, bytes: Int) throws(OperationalError) {
+        try self.init(in: folder, bytes: bytes, monotonicSeconds: EventLoop.monotonicSeconds)
+    }
+
+    init(
+        in folder: String, bytes: Int, monotonicSeconds: @escaping @Sendable () -> Int64
+    ) throws(OperationalError) {
+        self.monotonicSeconds = monotonicSeconds
         rings = Locked(
             Rings(
                 proven: try RefusalRing(RefusalStore.provenPath(in: folder), bytes: bytes / 2),
@@ -47,6 +85,7 @@ package final class RefusalStore: Sendable {
             proven: try RefusalRing(reading: RefusalStore.provenPath(in: folder)),
             unproven: try RefusalRing(reading: RefusalStore.unprovenPath(in: folder)))
         guard !found.all.isEmpty else { return nil }
+        monotonicSeconds = EventLoop.monotonicSeconds
         rings = Locked(found)
     }
 
@@ -66,13 +105,16 @@ package final class RefusalStore: Sendable {
         writer.with { $0.take() }?.join()
     }
 
-    /// Refusals that were not kept, because the disk was too slow or full, or another process had the files.
+    /// Refusals that were not kept, because the disk was too slow or full, another process had the files, or
+    /// the caller had used its share.
     var losses: UInt64 { lost.with { $0 } }
 
-    func add(_ refusal: RecentRefusal, isProven: Bool) {
+    /// `party` is nil for a caller that has proved nothing.
+    func add(_ refusal: RecentRefusal, of party: VerifiedParty?) {
+        let now = monotonicSeconds()
         let isTaken = waiting.with { state in
             guard state.records.count < RefusalStore.mostWaiting else { return false }
-            state.records.append(Waiting(refusal: refusal, isProven: isProven))
+            state.records.append(Waiting(refusal: refusal, party: party, at: now))
             return true
         }
         if isTaken { waiting.wakeAll() } else { lost.with { $0 += 1 } }
@@ -86,11 +128,7 @@ package final class RefusalStore: Sendable {
                 return (state.records, state.isOver)
             }
             for record in records {
-                let isKept = rings.with { rings in
-                    (record.isProven ? rings.proven : rings.unproven)?.append(
-                        record.refusal.encoded, id: record.refusal.id, at: record.refusal.time) ?? false
-                }
-                if !isKept { lost.with { $0 += 1 } }
+                if !rings.with({ $0.add(record) }) { lost.with { $0 += 1 } }
             }
             if isOver { return }
         }
@@ -144,8 +182,14 @@ extension RecentRefusal {
 
     fileprivate var id: (UInt64, UInt64) { RecentRefusal.id(of: event) ?? (0, 0) }
 
-    /// The line of the log, a newline, and the rest as JSON.
+    /// The line of the log, a newline, and the rest as JSON; without the search if that makes the record too
+    /// long.
     fileprivate var encoded: [UInt8] {
+        let whole = encoded(with: search)
+        return whole.count <= RefusalRing.longestRecord ? whole : encoded(with: .notMade)
+    }
+
+    private func encoded(with search: Search) -> [UInt8] {
         var members: [(name: String, value: JSONValue)] = [
             ("event", .string(event)), ("code", .string(code)),
         ]

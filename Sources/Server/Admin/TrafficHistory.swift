@@ -90,7 +90,7 @@ package final class TrafficHistory: Sendable {
                     minute.refused &+= count
                     minute.refusals[code, default: 0] &+= count
                 case .failed: minute.failed &+= count
-                case .answered: break
+                case .answered, .repeated: break
                 }
             }
             minute.durations = durations.subtracting(base.durations)

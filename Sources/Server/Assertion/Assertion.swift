@@ -20,7 +20,7 @@ enum Assertion {
     ) -> [UInt8] {
         let release = caller.release
         let head = request.head.span
-        var claims = JSONLine()
+        var claims = JSONLine(for: .wholeObject)
         claims.add("iss", value: issuer)
         claims.add("aud", value: audience)
         claims.add("app", value: release.app)

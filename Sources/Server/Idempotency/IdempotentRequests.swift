@@ -128,6 +128,7 @@ extension Gateway {
     ) async throws(Refusal) {
         switch decision {
         case .again(.whole(let status, let fields, let body)):
+            event.isRepeated = true
             var answer = ServerResponse(status: status, fields: fields, body: body).addingUpdateNotice(
                 for: caller)
             answer.fields.append(ServerResponse.Field("Countersign-Replayed", value: "true"))

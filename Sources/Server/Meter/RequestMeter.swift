@@ -121,11 +121,13 @@ final class ReleaseCounters: @unchecked Sendable {
         case .observed(let code): 4 + codeCount + code.ordinal
         case .failed(let failure): 4 + 2 * codeCount + failure.ordinal
         case .answered(let status): 4 + 2 * codeCount + failureCount + status.rawValue - 2
+        case .repeated(let status): 4 + 2 * codeCount + failureCount + classCount + status.rawValue - 2
         }
     }
 
     private static let codeCount = Refusal.Code.allCases.count
     private static let failureCount = DeliveryFailure.allCases.count
+    private static let classCount = StatusClass.allCases.count
 }
 
 /// The release or app that a request is counted for.

@@ -28,13 +28,13 @@ final class LoopTracer {
     /// Whether requests have a context of the gateway's own.
     var isActive: Bool { exporter != nil || rules.rule == .restart }
 
-    /// Replaces the context that `request` goes on with, if ``isActive``. `isProven` is whether a caller was
-    /// proved.
+    /// Replaces the context that `request` goes on with, if ``isActive``. `party` is nil for a caller that
+    /// has proved nothing.
     func forward(
-        _ request: borrowing Request, of event: RequestEvent, isProven: Bool,
+        _ request: borrowing Request, of event: RequestEvent, by party: VerifiedParty?,
         as forwarding: inout ForwardedRequest
     ) {
-        begin(event, request: request, isProven: isProven)
+        begin(event, request: request, by: party)
         guard let trace = event.trace else { return }
         event.trace?.forwarded = RequestEvent.nanoseconds()
         for index in request.fields.indices where isReplaced(request.fields[index], of: request) {
@@ -56,19 +56,22 @@ final class LoopTracer {
     /// Gives the request its place in a trace, once, if ``isActive``.
     ///
     /// A caller that has proved nothing cannot decide that its trace is recorded: such callers could fill the
-    /// queue of spans. A caller that has proved something can do so within a budget, because a release key is
-    /// in every copy of the app.
-    func begin(_ event: RequestEvent, request: borrowing Request, isProven: Bool) {
+    /// queue of spans. A caller that has proved something can do so within its share of a budget, because a
+    /// release key is in every copy of the app.
+    func begin(_ event: RequestEvent, request: borrowing Request, by party: VerifiedParty?) {
         guard isActive, event.trace == nil else { return }
         let context = rules.rule == .continue ? TraceContext(request) : nil
         let isDrawn = rules.sample == 1 || generator.next() % UInt64(rules.sample) == 0
         event.trace = RequestTrace(
             id: context?.trace ?? TraceID(using: &generator), caller: context?.parent,
             server: SpanID(using: &generator), client: SpanID(using: &generator),
-            isSampled: isDrawn
-                || isProven && context?.isSampled == true
-                    && budget.take(perSecond: rules.callers, at: RequestEvent.nanoseconds())
-        )
+            isSampled: isDrawn || context?.isSampled == true && isSampled(for: party))
+    }
+
+    /// Whether a caller may have its trace sampled.
+    private func isSampled(for party: VerifiedParty?) -> Bool {
+        guard let party else { return false }
+        return budget.take(perSecond: rules.callers, for: party, at: RequestEvent.nanoseconds())
     }
 
     /// The trace that a log line or a refusal names; nil for a request without one.
@@ -79,13 +82,19 @@ final class LoopTracer {
 
     /// Reports the spans of a request that has ended, if its trace is sampled. `client` is its client's
     /// address, and `backend` the host that the request went to.
-    func end(_ event: RequestEvent, on exchange: any Exchange, client: NetworkAddress?, backend: String?) {
+    func end(
+        _ event: RequestEvent, on exchange: any Exchange, after judgement: Judgement, client: NetworkAddress?,
+        backend: String?
+    ) {
         guard let exporter else { return }
         let request = event.original?.request ?? exchange.request
-        begin(event, request: request, isProven: event.caller != nil)
+        let party = event.verifiedParty(of: exchange, after: judgement)
+        begin(event, request: request, by: party)
         guard let trace = event.trace, trace.isSampled else { return }
+        let builder = TraceSpanBuilder(
+            trace: trace, event: event, request: request, exchange: exchange,
+            release: event.caller?.release ?? judgement.provenRelease)
         exporter.add(
-            TraceSpanBuilder(trace: trace, event: event, request: request, exchange: exchange)
-                .spans(client: client?.text ?? exchange.peer, backend: backend), isProven: event.isProven)
+            builder.spans(client: client?.text ?? exchange.peer, backend: backend), isProven: party != nil)
     }
 }

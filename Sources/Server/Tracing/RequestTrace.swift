@@ -1,5 +1,5 @@
+import CountersignAuthority
 import CountersignWire
-import Synchronization
 
 /// The operations of one request in its trace: the gateway's own, and the request to the backend. Confined
 /// to the loop of its request.
@@ -35,27 +35,18 @@ struct TraceRules: Sendable, Equatable {
     }
 }
 
-/// How many traces are sampled because their callers ask for it: a token bucket for all loops.
+/// How many traces are sampled because their callers ask for it: a token bucket for all loops, which the
+/// callers share.
 final class TraceBudget: Sendable {
     /// Seconds of the rate that may be used at once.
     static let burstSeconds = 10
 
-    /// When the budget will be full, in nanoseconds.
-    private let fullAt = Atomic<UInt64>(0)
+    private let budget = Locked(VerifiedBudget(.whileOthersAsk))
 
     /// Whether one more trace may be sampled; if so, counts it. `now` is in nanoseconds of a monotonic clock.
-    func take(perSecond rate: Int, at now: UInt64) -> Bool {
+    func take(perSecond rate: Int, for party: VerifiedParty, at now: UInt64) -> Bool {
         guard rate > 0 else { return false }
-        let interval = 1_000_000_000 / UInt64(rate)
-        let latest = now + UInt64(TraceBudget.burstSeconds) * 1_000_000_000
-        var seen = fullAt.load(ordering: .relaxed)
-        while true {
-            let next = max(min(seen, latest), now) + interval
-            guard next <= latest else { return false }
-            let (isDone, current) = fullAt.compareExchange(
-                expected: seen, desired: next, ordering: .relaxed)
-            if isDone { return true }
-            seen = current
-        }
+        let limit = RateLimit(burst: rate * TraceBudget.burstSeconds, interval: 1_000_000 / Int64(rate))
+        return budget.with { $0.take(of: limit, for: party, at: Int64(clamping: now / 1_000)) }
     }
 }

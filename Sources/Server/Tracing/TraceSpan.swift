@@ -60,6 +60,8 @@ struct TraceSpanBuilder {
     let event: RequestEvent
     let request: Request
     let exchange: any Exchange
+    /// The release whose key the caller has proved.
+    let release: AppRelease?
 
     /// The gateway's span, and that of the request to the backend if there was one.
     func spans(client: String, backend: String?) -> [TraceSpan] {
@@ -104,7 +106,7 @@ struct TraceSpanBuilder {
         } else if let refusal = event.refusal {
             found.append(("error.type", .string(refusal.code.name)))
         }
-        if let release = event.caller?.release {
+        if let release {
             found.append(("countersign.app", .string(release.app)))
             found.append(("countersign.release", .string(release.id.description)))
             found.append(
@@ -126,9 +128,10 @@ struct TraceSpanBuilder {
     private var path: String {
         let path = request.head.span.extracting(request.path.range)
         if let redacted = BearerTokenScanner.redacted(path) {
-            return String(decoding: redacted, as: UTF8.self)
+            return String(decoding: redacted, as: UTF8.self).cut(toEscaped: RequestEvent.longestPath)
         }
         return String(decoding: request.head[request.path.range], as: UTF8.self)
+            .cut(toEscaped: RequestEvent.longestPath)
     }
 
     private static func wallNanoseconds() -> Int64 {
