@@ -192,7 +192,9 @@ extension RequestLogKeys {
             let request = Self.request(scope, key: key)
             #expect(try await place.begin(request, within: bounds) == .begun, "bytes refuse no key")
             try await place.finish(request, bytes: bytes, within: bounds)
-            guard case .finished(let answer) = try await place.begin(request, within: bounds) else { return false }
+            guard case .finished(let answer) = try await place.begin(request, within: bounds) else {
+                return false
+            }
             #expect(answer.status == 200 && [0, bytes].contains(answer.body.count))
             return !answer.body.isEmpty
         }
@@ -249,7 +251,8 @@ extension RequestLogKeys {
                 try await place.begin(Self.request(.account(1), key: key)) == .begun, "\(key) was forgotten")
         }
         let answer = StoredAnswer(status: 200, fields: [], body: [])
-        #expect(try await place.begin(Self.request(.account(1), key: 17), within: bounds) == .finished(answer))
+        #expect(
+            try await place.begin(Self.request(.account(1), key: 17), within: bounds) == .finished(answer))
         for account in Int64(2)...8 {
             let state = try await place.begin(Self.request(.account(account), key: 0), within: bounds)
             #expect(state == .finished(answer))
