@@ -1,4 +1,5 @@
-/// Jobs that wait for worker threads, first in, first out, and never more than its bound. A job can be
+/// Jobs that wait for worker threads, first in, first out, and never more than its bound. The jobs of
+/// parties take turns: a party's second job comes after the first job of each other party. A job can be
 /// cancelled until a thread has taken it.
 ///
 /// The queue never calls a job: each job leaves it exactly once, by the return value of one function, so that
@@ -19,7 +20,10 @@ package final class BoundedQueue<Job: Sendable>: Sendable {
     }
 
     private struct State {
-        var waiting: [(ticket: JobTicket, job: Job)] = []
+        /// In the order of their rounds.
+        var waiting: [(ticket: JobTicket, job: Job, party: String?, round: Int)] = []
+        /// The round of the job that was taken last.
+        var round = 0
         var busy = 0
         var isClosed = false
 
@@ -40,13 +44,17 @@ package final class BoundedQueue<Job: Sendable>: Sendable {
 
     package var load: Load { state.with { $0.load } }
 
-    package func add(_ job: Job, ticket: JobTicket) -> Admission {
+    /// A job without a `party` waits for no turn.
+    package func add(_ job: Job, ticket: JobTicket, for party: String? = nil) -> Admission {
         state.with { state in
             guard !state.isClosed else { return .closed }
             guard ticket.state != .cancelled else { return .cancelled }
             guard state.waiting.count < bound + max(workers - state.busy, 0) else { return .full(state.load) }
             ticket.state = .queued
-            state.waiting.append((ticket, job))
+            let last = party.flatMap { party in state.waiting.last { $0.party == party }?.round }
+            let round = max(last.map { $0 + 1 } ?? 0, state.round)
+            let place = state.waiting.firstIndex { $0.round > round } ?? state.waiting.count
+            state.waiting.insert((ticket, job, party, round), at: place)
             self.state.wakeOne()
             return .queued
         }
@@ -72,6 +80,7 @@ package final class BoundedQueue<Job: Sendable>: Sendable {
             guard !state.waiting.isEmpty else { return state.isClosed ? [] : nil }
             let taken = state.waiting.prefix(most)
             for entry in taken { entry.ticket.state = .taken }
+            state.round = taken.last?.round ?? state.round
             state.waiting.removeFirst(taken.count)
             state.busy += 1
             return taken.map(\.job)

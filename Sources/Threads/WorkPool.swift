@@ -70,10 +70,10 @@ package final class WorkPool: Sendable {
     /// Runs `work` on one of the pool's threads and returns its result on the caller's own executor.
     /// Refuses with `unavailable` and a time to retry after if the queue is full, the wait took too long,
     /// the pool stops, or the caller's task was cancelled before the work began. Work that has begun is
-    /// finished.
-    package func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async throws(Refusal)
-        -> Result
-    {
+    /// finished. The works of parties take turns; work without a `party` waits for no turn.
+    package func run<Result: Sendable>(
+        for party: String? = nil, _ work: @escaping @Sendable () -> Result
+    ) async throws(Refusal) -> Result {
         let ticket = JobTicket()
         let queue = queue
         let outcome = await withTaskCancellationHandler {
@@ -86,7 +86,7 @@ package final class WorkPool: Sendable {
                         return { waiting.resume(returning: .done(result)) }
                     },
                     refuse: { waiting.resume(returning: .refused($0)) })
-                queue.add(job, ticket: ticket)
+                queue.add(job, ticket: ticket, for: party)
             }
         } onCancel: {
             queue.cancel(ticket)
@@ -101,14 +101,14 @@ package final class WorkPool: Sendable {
     /// by then never begins. Work that has begun continues, because a thread cannot be stopped, and its
     /// result is dropped.
     package func run<Result: Sendable>(
-        within milliseconds: Int, _ work: @escaping @Sendable () -> Result
+        within milliseconds: Int, for party: String? = nil, _ work: @escaping @Sendable () -> Result
     ) async throws(Refusal) -> Result? {
         let end: Deadline<Result> = await withUnsafeContinuation { continuation in
             let waiting = Locked<UnsafeContinuation<Deadline<Result>, Never>?>(continuation)
             let running = Task {
                 let end: Deadline<Result>
                 do throws(Refusal) {
-                    end = .ended(try await run(work))
+                    end = .ended(try await run(for: party, work))
                 } catch {
                     end = .refused(error)
                 }
@@ -196,10 +196,10 @@ private final class WorkQueue: Sendable {
     }
 
     /// Queues the job, or refuses it before returning.
-    func add(_ job: WorkJob, ticket: JobTicket) {
+    func add(_ job: WorkJob, ticket: JobTicket, for party: String?) {
         var job = job
         job.joined = clock.nanoseconds
-        switch jobs.add(job, ticket: ticket) {
+        switch jobs.add(job, ticket: ticket, for: party) {
         case .queued: break
         case .closed: job.refuse(WorkQueue.stopping)
         case .cancelled: job.refuse(WorkQueue.cancelled)

@@ -138,8 +138,10 @@ extension FailingStore {
     {
         try base.begin(request, within: bounds)
     }
-    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError) {
-        try base.finish(request, with: answer)
+    func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) throws(OperationalError) {
+        try base.finish(request, with: answer, within: bounds)
     }
     func abandon(_ request: IdempotentRequest) throws(OperationalError) { try base.abandon(request) }
     func adopt(_ requests: [HeldRequest]) throws(OperationalError) { try base.adopt(requests) }

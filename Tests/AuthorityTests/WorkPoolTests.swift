@@ -28,6 +28,23 @@ import Waiting
         pool.stop()
     }
 
+    @Test("the works of parties take turns")
+    func turns() async throws {
+        let pool = try WorkPool(WorkPool.Bounds(workers: 1, queue: 9, patience: 60_000))
+        let (gate, done) = (Latch(), Locked<[String]>([]))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try? await pool.run { gate.wait() } }
+            await until("the thread is busy") { pool.longestRun != nil }
+            for (number, party) in ["a", "a", "a", "b"].enumerated() {
+                group.addTask { _ = try? await pool.run(for: party) { done.with { $0.append(party) } } }
+                await until("the work waits") { pool.waiting == number + 1 }
+            }
+            gate.open()
+        }
+        #expect(done.with { $0 } == ["a", "b", "a", "a"])
+        pool.stop()
+    }
+
     @Test(
         "takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(15)))
     func full() async throws {

@@ -12,7 +12,7 @@ from gateway import Gateway
 from wire import Connection
 
 # A thousandth of the defaults.
-SMALL = ("--limit-kept-keys", 1_000, "--limit-kept-account-keys", 10, "--limit-kept-few-keys", 1)
+SMALL = ("--limit-kept-keys", 1_000, "--limit-kept-account-keys", 10, "--limit-kept-few-keys", 5)
 STRANGER, OTHER = "127.0.0.2", "127.0.0.3"
 
 
@@ -63,3 +63,31 @@ def test_an_attacker_with_five_releases_and_ten_accounts_leaves_room(shop):
         token = shop.token(number)
         assert {shop.pay(STRANGER, token) for _ in range(10)} <= {200, 503}
     assert [shop.pay(OTHER, honest) for _ in range(3)] == [200] * 3
+
+
+LARGE = ("--limit-kept-bytes", 1 << 20, "--limit-kept-answer", 20_000)
+
+
+def test_large_responses_use_up_no_key_and_a_first_response_is_kept(tmp_path):
+    def respond(seen, sock):
+        length = 18_000 if seen.target == "/large" else 2_000
+        sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length + b"z" * length)
+
+    with Backend(respond) as backend, Gateway(tmp_path, "--upstream", backend.url, *LARGE) as gateway:
+        gateway.add_app("shop")
+        key = gateway.add_release("shop")
+
+        def ask(source, name, path):
+            with Connection(gateway.port, gateway.context, source=source) as connection:
+                connection.send(key.request("POST", path, b"x", fields=[("idempotency-key", f'"{name}"')]))
+                return connection.answer()
+
+        for number in range(1, 13):
+            statuses = [ask(f"127.0.1.{number}", f"{number}-{count}", "/large").status for count in range(6)]
+            assert statuses == [200] * 6, "bytes refuse no key"
+        dropped = ask("127.0.1.1", "1-again", "/large"), ask("127.0.1.1", "1-again", "/large")
+        assert [answer.status for answer in dropped] == [200, 503]
+        assert json.loads(dropped[1].body)["done_status"] == 200
+        for source in ("127.0.9.1", "127.0.9.2"):
+            first, copy = ask(source, source, "/small"), ask(source, source, "/small")
+            assert first.status == copy.status == 200 and copy.get("countersign-replayed") == "true"

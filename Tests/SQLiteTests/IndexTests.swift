@@ -81,7 +81,8 @@ import Testing
         #expect(try store.forgetRequests(before: 5, limit: 2) == 2)
         let request = IdempotentRequest(scope: .account(30), key: [], digest: [], begun: 30)
         #expect(try store.begin(request, within: .init()) == .unfinished)
-        try store.finish(request, with: StoredAnswer(status: 200, fields: [], body: []))
+        try store.finish(
+            request, with: StoredAnswer(status: 200, fields: [], body: []), within: .init())
         try store.abandon(request)
     }
 

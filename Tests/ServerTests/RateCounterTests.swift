@@ -1,6 +1,8 @@
 // Proves the bucket of a rate by a given clock: what is allowed at once and after a time, that a refusal
 // counts nothing at any party, and what a response says about it.
+import CountersignAuthority
 import CountersignGate
+import CountersignWire
 import Testing
 
 @testable import CountersignServer
@@ -40,8 +42,80 @@ struct RateCounterTests {
 
     private func count(_ rate: String, from part: String) throws -> RateCounter.Count {
         var count = try count(rate)
-        count.share = Array("a\0\(part)".utf8)
+        count.shares = [Array("a\0\(part)".utf8)]
         return count
+    }
+
+    private func count(_ rate: String, fromAddress text: String) throws -> RateCounter.Count {
+        var count = try count(rate)
+        let address = try #require(NetworkAddress(text: text))
+        let origin = ClientAddress(address.bytes.span)
+        count.shares = try #require(origin).nestedKeys
+        return count
+    }
+
+    /// How many requests of each origin are served in `seconds` at 60 a minute, once the allowance is used.
+    /// Each of the attackers asks ten times a second, and before the others; they ask twice a second.
+    private func served(
+        _ others: [String], beside attackers: [String], for seconds: Int
+    ) throws -> (others: [Int], attackers: Int) {
+        let attackers = try attackers.map { try count("60/minute", fromAddress: $0) }
+        let others = try others.map { try count("60/minute", fromAddress: $0) }
+        for attacker in attackers + attackers { for _ in 0..<60 { _ = isAllowed([attacker], at: 1_000) } }
+        var served = (others: [Int](repeating: 0, count: others.count), attackers: 0)
+        // All are known at first.
+        for step in -100..<seconds * 10 {
+            let time = 1_011 + Double(step) / 10
+            for attacker in attackers where isAllowed([attacker], at: time) && step >= 0 {
+                served.attackers += 1
+            }
+            guard step % 5 == 0 else { continue }
+            for (number, other) in others.enumerated() where isAllowed([other], at: time) && step >= 0 {
+                served.others[number] += 1
+            }
+        }
+        return served
+    }
+
+    @Test(
+        "the networks of one party have one share together",
+        arguments: ["2001:db8:7:%::1", "2001:db8:7:%00::1"])
+    func networks(pattern: String) throws {
+        let attackers = (1...60).map { number in
+            pattern.split(separator: "%").joined(separator: String(number, radix: 16))
+        }
+        let served = try served(["2001:db8:9::1"], beside: attackers, for: 100)
+        #expect(served.others[0] >= 40, "about half of the rate: \(served)")
+        #expect(served.others[0] + served.attackers >= 85, "all of the rate is used: \(served)")
+    }
+
+    @Test("a request counts to the networks around its address")
+    func sharesOfAnAddress() throws {
+        func shares(_ text: String) -> [[UInt8]] {
+            TrafficControl.shares(of: NetworkAddress(text: text), in: ["release"])
+        }
+        let (one, near, far) = (
+            shares("2001:db8:7:1::1"), shares("2001:db8:7:2::1"), shares("2001:db8:7:100::1")
+        )
+        #expect(one.count == 3 && one == shares("2001:db8:7:1::2"))
+        #expect(near[..<2] == one[..<2] && near[2] != one[2])
+        #expect(far[0] == one[0] && far[1] != one[1])
+        #expect(shares("192.0.2.1").count == 1 && shares("192.0.2.1") != shares("192.0.2.2"))
+    }
+
+    @Test("within a network, its parts share what it gets")
+    func partsOfANetwork() throws {
+        let attackers = (1...30).map { "2001:db8:7:\(String($0, radix: 16))::1" }
+        let served = try served(["2001:db8:7:ff01::1", "2001:db8:9::1"], beside: attackers, for: 200)
+        #expect(served.others[0] >= 30 && served.others[1] >= 80, "a quarter and a half: \(served)")
+    }
+
+    @Test("of many parties each has its turn, however often the others ask")
+    func turns() throws {
+        let attackers = (1...20).map { "192.0.2.\($0)" }
+        let served = try served(["198.51.100.1"], beside: attackers, for: 210)
+        #expect(served.others[0] >= 7, "about a twenty-first of the rate: \(served)")
+        #expect(served.others[0] + served.attackers >= 185, "nearly all of the rate is used: \(served)")
     }
 
     @Test(

@@ -24,19 +24,21 @@ extension StoreContract {
                 StoredAnswer.Field(name: "set-cookie", value: [0, 255, 13]),
                 StoredAnswer.Field(name: "set-cookie", value: []),
             ], body: [UInt8](repeating: 1, count: 100_000))
-        try make().finish(other, with: answer)
+        try make().finish(other, with: answer, within: .init())
         #expect(try make().begin(request, within: .init()) == .unfinished, "another's answer is not ours")
-        try make().finish(request, with: answer)
+        try make().finish(request, with: answer, within: .init())
         var later = request
         later.begun = 600
         #expect(try make().begin(later, within: .init()) == .finished(answer))
-        try make().finish(request, with: StoredAnswer(status: 500, fields: [], body: []))
+        try make().finish(
+            request, with: StoredAnswer(status: 500, fields: [], body: []), within: .init())
         try make().abandon(request)
         #expect(try make().begin(request, within: .init()) == .finished(answer), "what is done stays done")
 
         try make().abandon(elsewhere)
         #expect(try make().begin(elsewhere, within: .init()) == .begun)
-        try make().finish(elsewhere, with: StoredAnswer(status: 204, fields: [], body: []))
+        try make().finish(
+            elsewhere, with: StoredAnswer(status: 204, fields: [], body: []), within: .init())
         #expect(
             try make().begin(elsewhere, within: .init())
                 == .finished(StoredAnswer(status: 204, fields: [], body: [])))
@@ -49,7 +51,7 @@ extension StoreContract {
         #expect(try make().forgetRequests(before: 700, limit: 10) == 0)
         #expect(try make().begin(third, within: .init()) == .unfinished)
         #expect(try make().begin(later, within: .init()) == .begun)
-        try make().finish(request, with: answer)
+        try make().finish(request, with: answer, within: .init())
         #expect(
             try make().begin(later, within: .init()) == .unfinished,
             "an answer to a beginning that was forgotten")
@@ -69,7 +71,7 @@ extension StoreContract {
         }
         #expect(try state(request(1)) == .begun)
         #expect(try state(request(2)) == .begun)
-        try make().finish(request(2), with: answer(2))
+        try make().finish(request(2), with: answer(2), within: .init())
         var stranger = try IdempotentRequest(
             scope: .release(#require(KeyID("r_77"))), key: [78], digest: [5], begun: 1_000)
         stranger.holder = .network([1, 2, 3, 4])

@@ -33,6 +33,7 @@ extension StoreContract {
         try stages()
         try accountEvents(account)
         try guesses(at: account)
+        try accountShares(account)
         try make().remove(.webhooks)
         for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
         #expect(try make().deliveryCounts() == WebhookCounts())
@@ -200,6 +201,66 @@ extension StoreContract {
         #expect(try isSettled(13, at: began + 3 * AccountGuesses.reportSeconds))
         #expect(try make().announceGuesses(12, ofAccount: 999_999, at: .at(began)), "no such account")
         for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
+    }
+
+    /// An account's share of an endpoint has room for the events of one window, of each urgency. Its owner's
+    /// routine events leave the others theirs, and what is dropped is in the count of events withheld.
+    private func accountShares(_ account: Account) throws {
+        let ids = (1...16).map { "w_\($0)" }
+        let endpoints = ids.map { id in
+            let events = ["w_1", "w_2"].contains(id) ? "" : "\"later.version\""
+            return "{\"id\":\"\(id)\",\"url\":\"https://a.example/\",\"app\":null,\"events\":[\(events)],"
+                + "\"addresses\":\"any\",\"created\":1,\"ca\":null}"
+        }
+        try make().set(
+            .webhooks, to: Array("{\"endpoints\":[\(endpoints.joined(separator: ","))]}".utf8))
+        let began: Int64 = 900_000
+        func signIn(_ number: Int, at now: Int64) throws -> SessionID {
+            let session = try Self.session(
+                number, of: account, at: now, key: UInt8(truncatingIfNeeded: 901))
+            guard case .yes = try open(session, .unlimited, at: now) else {
+                throw OperationalError(.failed, message: "not opened")
+            }
+            return session.id
+        }
+        func revoke(_ id: SessionID, by actor: AuditActor, at now: Int64) throws {
+            _ = try make().revoke(
+                id, of: nil, device: .kept, with: SessionTermination(.revoked, at: now),
+                recording: .counting(by: actor))
+        }
+        let events = Int(WebhookShares.accountEvents)
+        let sessions = try (0..<events).map { try signIn(4_000 + $0, at: began) }
+        #expect(try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents)
+        // The next window's routine events find none, and an owner's revocation is one of them.
+        let next = began + WebhookShares.window
+        _ = try signIn(4_500, at: next)
+        try revoke(sessions[0], by: .account(account.name, of: account.app), at: next)
+        #expect(try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents)
+        // An administrator's is not, nor is an event about security.
+        try revoke(sessions[1], by: .token(id: "t", name: "t"), at: next)
+        _ = try make().end(
+            .one(sessions[2]), with: SessionTermination(.reused, at: next), recording: nil)
+        #expect(try make().deliveryCounts().waiting == 2 * (WebhookShares.accountEvents + 2))
+        let first = try #require(try make().takeDelivery(dueAt: next, leaving: [], for: 1_000))
+        #expect(try JSONReader.read(first.body).root["session"]?.string == sessions[1].description)
+        // Once the security events have used up theirs, the number waits until an endpoint has room for it.
+        for session in sessions[3...] {
+            _ = try make().end(.one(session), with: SessionTermination(.reused, at: next), recording: nil)
+        }
+        for number in 0..<10 {
+            let session = try signIn(4_600 + number, at: next)
+            _ = try make().end(.one(session), with: SessionTermination(.reused, at: next), recording: nil)
+        }
+        #expect(try make().deliveryCounts().waiting == 2 * (2 * WebhookShares.accountEvents + 1))
+        try make().announceWithheld(at: .at(next + WebhookShares.window))
+        for id in ids { try make().dropDeliveries(of: id) }
+        try make().announceWithheld(at: .at(next + 2 * WebhookShares.window))
+        let told = try take(at: 10_000_000)
+        #expect(try types(told) == ["w_1 account.events-withheld", "w_2 account.events-withheld"])
+        let document = try JSONReader.read(told[0].body)
+        // Eleven sign-ins and the owner's revocation were dropped, and eight events about security withheld.
+        #expect(document.root["count"].flatMap { document.integer($0, in: 0...1_000) } == 20)
+        for delivery in told { try make().finishDelivery(delivery.number) }
     }
 
     /// Each stage is told once, by whichever process comes first.

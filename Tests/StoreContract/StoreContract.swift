@@ -302,9 +302,14 @@ package struct StoreContract {
 
 extension AuditDraft {
     /// Its head is a byte that counts.
-    package static let counting = AuditDraft { head in
-        let number = (head?.first ?? 0) + 1
-        let row = AuditRow(number: Int64(number), record: Array("record \(number) é\0".utf8), tag: [0, 255])
-        return (row, [number])
+    package static let counting = counting(by: nil)
+
+    static func counting(by actor: AuditActor?) -> AuditDraft {
+        AuditDraft(by: actor) { head in
+            let number = (head?.first ?? 0) + 1
+            let row = AuditRow(
+                number: Int64(number), record: Array("record \(number) é\0".utf8), tag: [0, 255])
+            return (row, [number])
+        }
     }
 }

@@ -12,6 +12,22 @@ import Testing
         #expect(queue.take(most: 3) == [4, 5])
     }
 
+    @Test func partiesTakeTurns() {
+        let queue = BoundedQueue<String>(bound: 20)
+        func add(_ job: String, for party: String?) {
+            #expect(queue.add(job, ticket: JobTicket(), for: party) == .queued)
+        }
+        for number in 1...4 { add("a\(number)", for: "a") }
+        #expect(queue.take() == ["a1"])
+        for number in 1...2 { add("b\(number)", for: "b") }
+        add("c1", for: "c")
+        add("x", for: nil)
+        #expect(queue.take(most: 5) == ["b1", "c1", "x", "a2", "b2"])
+        // A party that comes later is not behind the rounds that others have waited for.
+        add("d1", for: "d")
+        #expect(queue.take(most: 5) == ["d1", "a3", "a4"])
+    }
+
     @Test func aFullQueueRefuses() {
         let queue = BoundedQueue<Int>(bound: 1)
         #expect(queue.add(1, ticket: JobTicket()) == .queued)

@@ -114,7 +114,9 @@ struct ForgetfulIdempotencyStore: IdempotencyStore {
         _ request: IdempotentRequest, within bounds: IdempotencyBounds
     ) async throws(Refusal) -> IdempotencyState { .begun }
 
-    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {}
+    func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) async throws(Refusal) {}
 
     func abandon(_ request: IdempotentRequest) async {}
 

@@ -39,6 +39,13 @@ package enum AuditActor: Sendable, Equatable {
     /// The server, applying its rules.
     case server
 
+    package var isAdministrator: Bool {
+        switch self {
+        case .user, .token: true
+        case .account, .server: false
+        }
+    }
+
     package static var thisProcess: AuditActor {
         let id = getuid()
         var entry = passwd()

@@ -42,19 +42,25 @@ package struct AuditDraft: Sendable {
     /// What endpoints of webhooks are told of the change; the store adds it to the outbox in the same
     /// transaction. Nil if no endpoint is told of such changes.
     package let notice: WebhookNotice?
+    /// The party that makes the change; nil if it is not known.
+    package let actor: AuditActor?
 
-    package init(_ place: @escaping @Sendable ([UInt8]?) throws(OperationalError) -> Place) {
+    package init(
+        by actor: AuditActor? = nil, _ place: @escaping @Sendable ([UInt8]?) throws(OperationalError) -> Place
+    ) {
         self.place = { (head, _) throws(OperationalError) in try place(head) }
+        self.actor = actor
         notice = nil
     }
 
     /// For records that name accounts.
     init(
-        telling notice: WebhookNotice?,
+        by actor: AuditActor, telling notice: WebhookNotice?,
         naming place: @escaping @Sendable ([UInt8]?, PseudonymLookup) throws(OperationalError) -> Place
     ) {
         self.place = place
         self.notice = notice
+        self.actor = actor
     }
 
     /// For the store: returns the row to add after `head` (the value of ``MetaName/auditHead``), and the
@@ -97,7 +103,7 @@ struct AuditRecorder: Sendable {
         let entry = AuditEntry(actor: actor ?? self.actor, action: action, subject: subject, details: details)
         let (chain, time) = (chain, clock.estimate)
         return AuditDraft(
-            telling: WebhookNotice(entry, at: time),
+            by: entry.actor, telling: WebhookNotice(entry, at: time),
             naming: { (sealed, lookup) throws(OperationalError) in
                 // Nothing is added after a head that was altered: that would make the log look intact.
                 guard let sealed, let head = chain.head(sealed), head.number < .max else {

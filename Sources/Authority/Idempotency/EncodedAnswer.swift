@@ -5,7 +5,7 @@ import CountersignWire
 /// The answer to a request with an `Idempotency-Key`, as it is repeated.
 package enum IdempotentAnswer: Sendable, Equatable {
     case whole(status: Int, fields: [StoredAnswer.Field], body: [UInt8])
-    /// The answer was too long to be stored; only its status is known.
+    /// The answer was too long to be stored, or there was no room for it; only its status is known.
     case tooLong(status: Int)
 }
 

@@ -94,25 +94,22 @@ package struct IdempotencyUsage: Sendable, Equatable {
     package static func + (one: IdempotencyUsage, other: IdempotencyUsage) -> IdempotencyUsage {
         IdempotencyUsage(keys: one.keys + other.keys, bytes: one.bytes + other.bytes)
     }
-
-    fileprivate func without(_ other: IdempotencyUsage) -> IdempotencyUsage {
-        IdempotencyUsage(keys: max(0, keys - other.keys), bytes: max(0, bytes - other.bytes))
-    }
-
-    fileprivate func divided(by parts: Int) -> IdempotencyUsage {
-        IdempotencyUsage(keys: keys / parts, bytes: bytes / parts)
-    }
-
-    /// Room for one more key. The answers of requests that are still running may exceed the bytes, by one
-    /// answer each.
-    fileprivate func hasRoom(beside used: IdempotencyUsage) -> Bool { used.keys < keys && used.bytes < bytes }
 }
 
 /// Bounds stored idempotent requests, so that no caller fills the disk or uses up the room of others.
 ///
 /// If room is needed, the store forgets finished requests before their day is over, but none that is younger
-/// than ``floor``. If that frees no room, the largest holders are refused: the last eighth is shared so that
-/// something is always left for a smaller holder.
+/// than ``floor``. If that frees no room, the largest holders are refused a key, and their responses are not
+/// kept. The last eighth is a reserve, of keys and of bytes alike:
+///
+/// | part | is available to |
+/// | --- | --- |
+/// | the first half | each holder, up to a quarter of what is left of that half |
+/// | the next quarter | holders of little: less than ``fewKeys``, and less than 1/128 of all |
+/// | the last quarter | holders of nothing |
+///
+/// So the keys of many holders together never refuse the first key of another one, as long as there are not
+/// as many holders as the last quarter has keys. Bytes never refuse a key.
 package struct IdempotencyBounds: Sendable, Equatable {
     /// For all holders together.
     package var all = IdempotencyUsage(keys: 1_500_000, bytes: 4 << 30)
@@ -128,8 +125,10 @@ package struct IdempotencyBounds: Sendable, Equatable {
 
     /// The size of the reserve: one part in this many. The reserve is used only if nothing can be forgotten.
     private static let reservePart = 8
-    /// A holder may then have at most one part in this many of what is left.
+    /// A holder may then have at most one part in this many of what is left of the reserve's first half.
     private static let share = 4
+    /// A holder has little if it has less than one part in this many.
+    private static let littlePart = 128
     /// The weight of a key when holders are compared, in bytes of responses.
     package static let bytesOfKey = 4_096
     /// Requests that are displaced at once to make room.
@@ -141,10 +140,29 @@ package struct IdempotencyBounds: Sendable, Equatable {
         case free
         /// Only the reserve is left. If nothing can be forgotten, this holder may take one more key from it.
         case reserved
-        /// All room is used, or this holder has used its share of what is left.
+        /// All room is used, or this holder has used its share of the reserve.
         case none
-        /// The account has reached its own bound.
+        /// The account has reached its own bound of keys.
         case ofAccountUsed
+        /// The account has reached its own bound of bytes. If none of its own requests can be forgotten, the
+        /// request may begin, and its response is not kept.
+        case ofAccountWithoutBytes
+
+        /// Whether requests of the account itself are to be forgotten.
+        package var isOfAccount: Bool {
+            switch self {
+            case .ofAccountUsed, .ofAccountWithoutBytes: true
+            case .free, .reserved, .none: false
+            }
+        }
+
+        /// Whether the request may begin although nothing can be forgotten.
+        package var admits: Bool {
+            switch self {
+            case .free, .reserved, .ofAccountWithoutBytes: true
+            case .none, .ofAccountUsed: false
+            }
+        }
     }
 
     /// Whether `scope` may begin another request for the holder. `own` is the scope's usage, `held` the
@@ -152,11 +170,37 @@ package struct IdempotencyBounds: Sendable, Equatable {
     package func room(
         for scope: IdempotencyScope, own: IdempotencyUsage, held: IdempotencyUsage, used: IdempotencyUsage
     ) -> Room {
-        if scope.kind == .account, !account.hasRoom(beside: own) { return .ofAccountUsed }
-        if all.without(all.divided(by: IdempotencyBounds.reservePart)).hasRoom(beside: used) { return .free }
-        let left = all.without(used).divided(by: IdempotencyBounds.share)
-        return left.hasRoom(beside: held) ? .reserved : .none
+        if scope.kind == .account, own.keys >= account.keys { return .ofAccountUsed }
+        guard IdempotencyBounds.hasRoom(held: held.keys, few: fewKeys, used: used.keys, of: all.keys) else {
+            return .none
+        }
+        if scope.kind == .account, own.bytes >= account.bytes { return .ofAccountWithoutBytes }
+        let isFree =
+            used.keys < IdempotencyBounds.unreserved(of: all.keys)
+            && used.bytes < IdempotencyBounds.unreserved(of: all.bytes)
+        return isFree ? .free : .reserved
     }
+
+    /// Whether the response of a request may be kept. Usage is as in ``room(for:own:held:used:)``. One
+    /// response may exceed the bytes.
+    package func keepsResponse(
+        for scope: IdempotencyScope, own: IdempotencyUsage, held: IdempotencyUsage, used: IdempotencyUsage
+    ) -> Bool {
+        if scope.kind == .account, own.bytes >= account.bytes { return false }
+        return IdempotencyBounds.hasRoom(
+            held: held.bytes, few: fewKeys * IdempotencyBounds.bytesOfKey, used: used.bytes, of: all.bytes)
+    }
+
+    /// Whether a holder of `held` may have more, where `used` of `all` are used by all holders together.
+    private static func hasRoom(held: Int, few: Int, used: Int, of all: Int) -> Bool {
+        if used < unreserved(of: all) { return true }
+        let reserve = all / reservePart
+        if held < (all - reserve / 2 - used) / share { return true }
+        if held < min(few, all / littlePart), used < all - reserve / 4 { return true }
+        return held == 0 && used < all
+    }
+
+    private static func unreserved(of all: Int) -> Int { all - all / reservePart }
 
     /// Finished requests that began before this time may be forgotten. `now` is in whole Unix seconds.
     package func displaceable(at now: Int64) -> Int64 { latest.map { min(now, $0) - Int64(floor) } ?? .min }

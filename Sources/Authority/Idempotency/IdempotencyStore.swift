@@ -10,9 +10,12 @@ package protocol IdempotencyStore: Sendable {
     func begin(
         _ request: IdempotentRequest, within bounds: IdempotencyBounds
     ) async throws(Refusal) -> IdempotencyState
-    /// Keeps the answer of a request that was begun. Later calls of this process find it. If it is lost with
-    /// the process or the machine, the request reads as unfinished.
-    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal)
+    /// Keeps the answer of a request that was begun, or only its status if the bounds have no room for it:
+    /// ``IdempotencyBounds/keepsResponse(for:own:held:used:)``. Later calls of this process find it. If it
+    /// is lost with the process or the machine, the request reads as unfinished.
+    func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) async throws(Refusal)
     /// Forgets a request that did not reach the backend: it may be begun again. If that is lost, the request
     /// reads as unfinished.
     func abandon(_ request: IdempotentRequest) async
@@ -26,8 +29,11 @@ package protocol ImmediateIdempotencyStore: IdempotencyStore {
     func begin(
         _ request: IdempotentRequest, within bounds: IdempotencyBounds,
         reportingTo receiver: any IdempotencyStateReceiver)
-    /// As ``IdempotencyStore/finish(_:with:)``; false, and nothing is done, if the caller would have to wait.
-    func finishIfReady(_ request: IdempotentRequest, with answer: StoredAnswer) -> Bool
+    /// As ``IdempotencyStore/finish(_:with:within:)``; false, and nothing is done, if the caller would have
+    /// to wait.
+    func finishIfReady(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) -> Bool
     func abandonAtOnce(_ request: IdempotentRequest)
 }
 
@@ -42,7 +48,9 @@ package protocol IdempotencyTable: Sendable {
     /// As of ``IdempotencyStore``.
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(OperationalError)
         -> IdempotencyState
-    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError)
+    func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) throws(OperationalError)
     func abandon(_ request: IdempotentRequest) throws(OperationalError)
     /// Deletes at most `limit` requests that began before that time; returns their number.
     func forgetRequests(before time: TrustedTime, limit: Int) throws(OperationalError) -> Int
@@ -68,9 +76,11 @@ package struct StoredRequests: IdempotencyStore {
         }
     }
 
-    package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {
+    package func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) async throws(Refusal) {
         try await writer.write { (store) throws(OperationalError) in
-            try store.finish(request, with: answer)
+            try store.finish(request, with: answer, within: bounds)
         }
     }
 

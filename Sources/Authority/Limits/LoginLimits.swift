@@ -32,6 +32,12 @@ package struct ClientAddress: Sendable, Hashable {
         bytes.count == 8 ? [.household(Array(bytes[..<7])), .site(Array(bytes[..<6]))] : []
     }
 
+    /// Unambiguous keys of the widest network around it, of those within, and of the origin itself, in this
+    /// order.
+    package var nestedKeys: [[UInt8]] {
+        networks.reversed().map(\.key) + [[UInt8(8 * bytes.count)] + bytes]
+    }
+
     enum Network {
         case household([UInt8])
         case site([UInt8])

@@ -23,7 +23,8 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
     case retirementUndone = "release.retirement-undone"
     case stageReached = "release.stage-reached"
     case keyRotated = "key.rotated"
-    /// An account caused more events than its share. `count` is the number of events that were withheld.
+    /// An account caused more events than its share. `count` is the number of events that were withheld, or
+    /// dropped for an endpoint.
     case eventsWithheld = "account.events-withheld"
     /// Many logins of an account failed. `count` is the number of logins since the last such event.
     case accountGuessed = "account.guessed"
@@ -47,7 +48,8 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
         case .retirementUndone: "it will not"
         case .stageReached: "a release reached a stage of its retirement"
         case .keyRotated: "a key was replaced; `key` says which"
-        case .eventsWithheld: "an account caused more events than its share; `count` of them were withheld"
+        case .eventsWithheld:
+            "an account caused more events than its share; `count` of them were withheld or dropped"
         case .accountGuessed:
             "`count` logins of an account failed since the last such event; at most one event an hour"
         case .test: "sent by `webhook test`"
@@ -99,6 +101,8 @@ package struct WebhookNotice: Sendable {
     package var account: AccountName?
     package var session: SessionID?
     package var release: KeyID?
+    /// The party that caused the event; nil if it is not known. Not in the payload.
+    package var actor: AuditActor?
     /// Further members of the payload: why a session ended, which key was replaced.
     package var details: [(name: String, value: JSONValue)] = []
 
@@ -116,6 +120,7 @@ package struct WebhookNotice: Sendable {
             return nil
         }
         self.init(type, at: time)
+        actor = entry.actor
         switch entry.subject {
         case .deployment: break
         case .app(let app): self.app = app
@@ -135,7 +140,14 @@ package struct WebhookNotice: Sendable {
         }
     }
 
+    /// What an administrator does about the security of an account is not among the events that the account
+    /// can cause.
     package var urgency: WebhookUrgency {
+        let urgency = urgencyOfType
+        return urgency == .security && actor?.isAdministrator == true ? .administrative : urgency
+    }
+
+    private var urgencyOfType: WebhookUrgency {
         switch type {
         case .accountLocked, .accountUnlocked, .accountRemoved, .retirementSet, .retirementUndone,
             .stageReached, .keyRotated, .test:
@@ -150,10 +162,13 @@ package struct WebhookNotice: Sendable {
         let reason = details.first { $0.name == "reason" }?.value
         return switch reason {
         case .string("disabled"): .administrative
-        case .string("revoked"), .string("reused"), .string("password-changed"): .security
+        case .string("revoked"): isByOwner ? .routine : .security
+        case .string("reused"), .string("password-changed"): .security
         default: .routine
         }
     }
+
+    private var isByOwner: Bool { if case .account = actor { true } else { false } }
 
     /// The payload. `id` names the event in every delivery of it.
     package func body(id: String) -> [UInt8] {

@@ -120,8 +120,9 @@ package struct WebhookShares: Sendable, Equatable {
         urgency == .routine ? endpoint - endpoint / 8 : endpoint
     }
 
-    /// The most waiting deliveries to one endpoint that belong to one account.
-    package var account: Int64 { endpoint / 100 }
+    /// The most waiting deliveries to one endpoint that belong to one account, of one urgency. Never fewer
+    /// than the events of one window, so that an endpoint that is fast receives all of them.
+    package var account: Int64 { max(endpoint / 100, WebhookShares.accountEvents) }
 }
 
 /// When a failed delivery is tried again.

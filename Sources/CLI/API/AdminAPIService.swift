@@ -7,12 +7,14 @@ import CountersignThreads
 import CountersignWire
 
 /// Serves `/api/` of the admin listener: finds the operation of a request, checks its token and its values,
-/// and runs the operation's command on a thread of its own, one at a time. Source:
+/// and runs the operation's command on a thread of its own, one at a time. Tokens take turns. Source:
 /// docs/decisions/0083-admin-api.md.
 final class AdminAPIService: AdminAPI {
     private let environment: Environment
     private let deployment: AdministeredDeployment
     private let pool: WorkPool
+    /// For commands that read much and may take seconds, so that no other command waits for them.
+    private let slowPool: WorkPool
     private let tokens = APITokenCheck()
     private let kept = KeptAnswerTable()
     /// How many calls of each token wait or run, by its id.
@@ -25,10 +27,19 @@ final class AdminAPIService: AdminAPI {
     private static let mostCallsOfToken = 16
 
     /// `pool` has one thread: commands are written for a process of their own.
-    init(environment: Environment, deployment: AdministeredDeployment, pool: WorkPool) {
+    init(
+        environment: Environment, deployment: AdministeredDeployment, pool: WorkPool
+    ) throws(OperationalError) {
         self.environment = environment
         self.deployment = deployment
         self.pool = pool
+        slowPool = try WorkPool(
+            WorkPool.Bounds(workers: 1, queue: 32, patience: 10_000), for: .administration)
+    }
+
+    /// Whether the command runs beside the others. It only reads.
+    static func isSlow(_ command: Command) -> Bool {
+        [Command.auditVerify, .accountExport].contains { $0.words == command.words }
     }
 
     func answer(
@@ -121,7 +132,8 @@ final class AdminAPIService: AdminAPI {
         switch prepare(call, request: exchange.request, body: body, caller: caller) {
         case .success(let job) where job.values.patience > 0:
             return await follow(job, for: caller)
-        case .success(let job): return await perform(for: caller) { job.run() }
+        case .success(let job):
+            return await perform(job.call.operation.command, for: caller) { job.run() }
         case .failure(let problem): return problem.response
         }
     }
@@ -151,10 +163,10 @@ final class AdminAPIService: AdminAPI {
 
     // MARK: Running
 
-    /// Runs the work on the pool's one thread, if the token is still one when its turn comes. What a job
+    /// Runs the work on the one thread of a pool, if the token is still one when its turn comes. What a job
     /// looks at does not change before it is done.
     private func perform(
-        for caller: Caller, work: @escaping @Sendable () -> ServerResponse
+        _ command: Command, for caller: Caller, work: @escaping @Sendable () -> ServerResponse
     ) async -> ServerResponse {
         let tokens = tokens
         let id = caller.token.id
@@ -162,7 +174,8 @@ final class AdminAPIService: AdminAPI {
         else { return AdminAPIService.busy.response }
         defer { calls.with { AdminAPIService.end(id, in: &$0) } }
         do {
-            let response = try await pool.run(within: APIProblem.mostCommandMilliseconds) {
+            let pool = AdminAPIService.isSlow(command) ? slowPool : pool
+            let response = try await pool.run(within: APIProblem.mostCommandMilliseconds, for: id) {
                 guard tokens.isCurrent(caller.token, configuration: caller.host.configuration) else {
                     return APITokenCheck.unauthorized.response
                 }
@@ -193,7 +206,7 @@ final class AdminAPIService: AdminAPI {
         defer { followers.with { AdminAPIService.end(id, in: &$0) } }
         let end = EventLoop.monotonicSeconds() + Int64(job.values.patience)
         while true {
-            let response = await perform(for: caller) { job.run() }
+            let response = await perform(job.call.operation.command, for: caller) { job.run() }
             guard APIJob.isEmptyList(response), EventLoop.monotonicSeconds() < end else {
                 return response
             }
@@ -243,7 +256,7 @@ final class AdminAPIService: AdminAPI {
         switch remoteExecution(of: exchange.request, body: body, for: caller) {
         case .failure(let problem): return problem.response
         case .success(let execution):
-            return await perform(for: caller) {
+            return await perform(execution.command, for: caller) {
                 switch execution.outcome {
                 case .failure(let error): APIProblem(error).response
                 case .success(let result): AdminAPIService.response(to: result)

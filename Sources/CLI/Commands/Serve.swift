@@ -65,14 +65,14 @@ extension Command {
 }
 
 extension AdminServices {
-    /// Both run commands on the same thread, so that each runs alone. The others wait, each for 10 seconds at
-    /// most.
+    /// Both run commands on the same thread, so that each runs alone, but for some that only read and take
+    /// seconds. The others wait, each for 10 seconds at most, and tokens take turns.
     fileprivate init(environment: Environment) throws(OperationalError) {
         let pool = try WorkPool(
             WorkPool.Bounds(workers: 1, queue: 32, patience: 10_000), for: .administration)
         let deployment = AdministeredDeployment(environment: environment.variables)
         self.init(
-            api: AdminAPIService(environment: environment, deployment: deployment, pool: pool),
+            api: try AdminAPIService(environment: environment, deployment: deployment, pool: pool),
             console: try ConsoleService(environment: environment, deployment: deployment, pool: pool),
             commands: pool)
     }

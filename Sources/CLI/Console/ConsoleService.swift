@@ -20,7 +20,7 @@ final class ConsoleService: AdminConsole {
     private let environment: Environment
     private let deployment: AdministeredDeployment
     private let pool: WorkPool
-    /// For what takes seconds, and is no command: one at a time, and no queue behind it.
+    /// For what only reads and takes seconds: one at a time, and no queue behind it.
     private let doctorPool: WorkPool
     private let tokens = APITokenCheck()
     private let answers = KeptAnswerTable()
@@ -264,9 +264,10 @@ final class ConsoleService: AdminConsole {
         if request.segments == ["sign-out"], case .submit = request.method {
             return Served(await signOut(visit), effect: .changed)
         }
-        let isSlow = request.segments == ["doctor"]
+        let isSlow = [["doctor"], ["audit", "verification"]].contains(request.segments)
         let tokens = tokens
-        let outcome = await run(on: isSlow ? doctorPool : pool) { () -> Result<Served, APIProblem> in
+        let outcome = await run(on: isSlow ? doctorPool : pool, for: session.token.id) {
+            () -> Result<Served, APIProblem> in
             // It may have been ended while the request waited.
             guard tokens.isCurrent(visit.session, configuration: configuration) else {
                 return .success(
@@ -339,10 +340,11 @@ final class ConsoleService: AdminConsole {
     }
 
     private func run<Value: Sendable>(
-        on pool: WorkPool, work: @escaping @Sendable () -> Result<Value, APIProblem>
+        on pool: WorkPool, for party: String? = nil,
+        work: @escaping @Sendable () -> Result<Value, APIProblem>
     ) async -> Result<Value, APIProblem> {
         do {
-            return try await pool.run(within: APIProblem.mostCommandMilliseconds, work)
+            return try await pool.run(within: APIProblem.mostCommandMilliseconds, for: party, work)
                 ?? .failure(APIProblem.late)
         } catch {
             return .failure(

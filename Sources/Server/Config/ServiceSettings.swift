@@ -146,7 +146,7 @@ extension Setting {
         number(
             "limit-kept-bytes", at: \.idempotency.bounds.all.bytes, in: (1 << 20)...(1 << 46), unit: .bytes,
             effect: .onRestart, scope: .deployment,
-            meaning: "bytes of their answers"),
+            meaning: "bytes of their answers; beyond, keys are still accepted, and answers are not kept"),
         number(
             "limit-kept-refusal-bytes", at: \.refusalBytes, in: 0...(1 << 40), unit: .bytes,
             effect: .onRestart,

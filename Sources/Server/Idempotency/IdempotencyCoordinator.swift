@@ -194,9 +194,8 @@ final class IdempotencyCoordinator: Sendable {
         guard let store = immediateStore else { return false }
         switch outcome {
         case .answered(let answer):
-            guard store.finishIfReady(request, with: deployment.sealed(answer, to: request)) else {
-                return false
-            }
+            let sealed = deployment.sealed(answer, to: request)
+            guard store.finishIfReady(request, with: sealed, within: limits) else { return false }
             running.leave(request, ending: .answered(answer))
         case .notReached:
             store.abandonAtOnce(request)
@@ -207,7 +206,7 @@ final class IdempotencyCoordinator: Sendable {
     }
 
     private func keep(_ answer: EncodedAnswer, to request: IdempotentRequest) async throws(Refusal) {
-        try await store.finish(request, with: deployment.sealed(answer, to: request))
+        try await store.finish(request, with: deployment.sealed(answer, to: request), within: limits)
     }
 
     /// Ends the waits of copies that have waited too long. Call from a timer.

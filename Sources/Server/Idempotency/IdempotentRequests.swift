@@ -142,7 +142,7 @@ extension Gateway {
             throw Refusal(
                 .unavailable,
                 detail:
-                    "Idempotency-Key: done before with status \(status); its answer was too long to be kept",
+                    "Idempotency-Key: done before with status \(status); its response is not kept",
                 previousStatus: status)
         case .ours:
             let recorder = ResponseRecorder(keeping: idempotency.largestKeptBody)

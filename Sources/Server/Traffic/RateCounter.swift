@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSeal
 import CountersignWire
+import Glibc
 
 /// Counts requests by party, for all loops, in memory of fixed size.
 ///
@@ -38,21 +39,27 @@ final class RateCounter: Sendable {
         let rate: RequestRate
         /// Unambiguous among all parties.
         let key: [UInt8]
-        /// The key of the part of the party that the request comes from; nil if the party has no parts.
-        var share: [UInt8]?
+        /// The keys of the part of the party that the request comes from: of the widest part first, then of
+        /// the part within it. Empty if the party has no parts.
+        var shares: [[UInt8]] = []
     }
 
-    /// The part of a party that asked last, and when the part last changed.
+    /// What is known of the parts of a party that ask.
     private struct Contest {
+        /// The part that asked last.
         var last: [UInt8]
         /// When it asked, in microseconds.
         var at: Int64
-        /// In microseconds; nil while all requests come from one part.
+        /// When the part last changed, in microseconds; nil while all requests come from one part.
         var changed: Int64?
+        var parts: PartCount
     }
 
+    /// Of whole parties. There are as many as there are rates of releases.
     private let contests = Locked<[[UInt8]: Contest]>([:])
-    /// The most parties whose contest is remembered.
+    /// Of parts, whose number clients choose.
+    private let nestedContests = Locked<[[UInt8]: Contest]>([:])
+    /// The most contests that are remembered of each of the two kinds.
     private static let mostContests = 4_096
     /// Microseconds for which a request of one part limits the other parts.
     private static let contestLength: Int64 = 60_000_000
@@ -77,7 +84,12 @@ final class RateCounter: Sendable {
         var debits: [(table: LimitTable, debit: LimitTable.Debit)] = []
         for count in counts {
             let table = table(of: count.rate)
-            var wait = waitForShare(of: count, in: table, at: now)
+            let parts = parts(of: count, at: now)
+            var (wait, turns): (Int64?, [Part]) = (nil, [])
+            switch share(of: count, for: parts, in: table, at: now) {
+            case .free(let used): turns = used
+            case .used(let time): wait = time
+            }
             if wait == nil {
                 switch table.debit(count.key.span, limit: RateCounter.limit(of: count.rate), at: now) {
                 case .allowed(let debit): debits.append((table, debit))
@@ -89,11 +101,13 @@ final class RateCounter: Sendable {
                 return .refused(
                     state(of: count, at: now), wait: RateCounter.seconds(fromMicroseconds: max(wait, 1)))
             }
-            if let share = count.share,
-                case .allowed(let debit) = table.debit(
-                    share.span, limit: RateCounter.shareLimit(of: count.rate), at: now)
-            {
-                debits.append((table, debit))
+            let limits =
+                parts.map { ($0.key, RateCounter.shareLimit(of: count.rate)) }
+                + turns.map { ($0.turnKey, $0.turn(of: count.rate)) }
+            for (key, limit) in limits {
+                if case .allowed(let debit) = table.debit(key.span, limit: limit, at: now) {
+                    debits.append((table, debit))
+                }
             }
         }
         return .allowed(counts.map { state(of: $0, at: now) }.min { $0.remaining < $1.remaining })
@@ -101,36 +115,107 @@ final class RateCounter: Sendable {
 
     // MARK: Shares
 
-    /// Microseconds that this part of the party must wait for others; nil if it need not wait.
-    ///
+    /// A part that a request comes from.
+    private struct Part {
+        let key: [UInt8]
+        /// Whether other parts of the same whole ask, too.
+        let isContested: Bool
+        /// How many parts ask, of the whole party: the number of wholes times the number of parts of each.
+        let count: Int
+
+        /// The key under which the turns that it has taken are counted.
+        var turnKey: [UInt8] { key + [1] }
+
+        /// The limit that gives one request to each part in turn.
+        func turn(of rate: RequestRate) -> RateLimit {
+            RateLimit(burst: 1, interval: rate.refillMicroseconds * Int64(count))
+        }
+    }
+
+    /// The widest part first.
+    private func parts(of count: Count, at now: Int64) -> [Part] {
+        var parts: [Part] = []
+        var whole = count.key
+        var number = 1
+        for share in count.shares {
+            let known = parts.isEmpty ? contests : nestedContests
+            let asking = RateCounter.asking(for: whole, by: share, rate: count.rate, in: known, at: now)
+            number = min(number * (asking ?? 1), RateCounter.mostParts)
+            parts.append(Part(key: share, isContested: asking != nil, count: number))
+            whole = share
+        }
+        return parts
+    }
+
+    private static let mostParts = 1 << 16
+
+    private enum Share {
+        /// The parts may have one more request, for which these take their turn.
+        case free(turns: [Part])
+        /// The parts must wait for others, for that many microseconds.
+        case used(Int64)
+    }
+
     /// While all requests come from one part, that part may use the whole rate. Once another part has asked,
     /// the use of each part must be less than what is left for all. One busy part therefore gets half of the
     /// rate, and two get a third each. A part that seldom asks finds something left, however often the others
-    /// ask.
-    private func waitForShare(of count: Count, in table: LimitTable, at now: Int64) -> Int64? {
-        guard let share = count.share, isContested(count, by: share, at: now) else { return nil }
-        let used = table.used(share.span, limit: RateCounter.shareLimit(of: count.rate), at: now)
+    /// ask. The same holds for the parts of a part, with what is left for that part.
+    ///
+    /// If many parts ask, each has used little, and what is left would go to the part that asks most often.
+    /// A reserve is therefore given in turn: of `n` parts, each may take one request from it in the time in
+    /// which the rate refills `n`. A request that needs no turn takes none.
+    private func share(of count: Count, for parts: [Part], in table: LimitTable, at now: Int64) -> Share {
+        let refill = count.rate.refillMicroseconds
         let left =
             count.rate.burst - table.used(count.key.span, limit: RateCounter.limit(of: count.rate), at: now)
         // With nothing left, the rate itself says how long to wait.
-        guard left > 0, used >= left else { return nil }
-        return (Int64(used - left) / 2 + 1) * count.rate.refillMicroseconds
+        guard left > 0 else { return .free(turns: []) }
+        func used(_ part: Part) -> Int {
+            table.used(part.key.span, limit: RateCounter.shareLimit(of: count.rate), at: now)
+        }
+        if let widest = parts.first, widest.isContested, case let used = used(widest), used >= left {
+            return .used((Int64(used - left) / 2 + 1) * refill)
+        }
+        var spare = left - max(count.rate.burst / RateCounter.reservePart, 1)
+        var turns: [Part] = []
+        for part in parts where part.isContested {
+            let used = used(part)
+            if used >= spare {
+                guard table.used(part.turnKey.span, limit: part.turn(of: count.rate), at: now) == 0 else {
+                    return .used(refill)
+                }
+                turns.append(part)
+            }
+            spare -= used
+        }
+        return .free(turns: turns)
     }
 
-    private func isContested(_ count: Count, by share: [UInt8], at now: Int64) -> Bool {
-        let length = max(
-            RateCounter.contestLength, Int64(count.rate.burst) * count.rate.refillMicroseconds)
-        return contests.with { contests in
-            if contests.count >= RateCounter.mostContests, contests[count.key] == nil {
+    /// The part of the rate's burst that is given in turn.
+    private static let reservePart = 4
+
+    /// How many parts of `whole` ask; nil while only one does.
+    private static func asking(
+        for whole: [UInt8], by share: [UInt8], rate: RequestRate, in known: Locked<[[UInt8]: Contest]>,
+        at now: Int64
+    ) -> Int? {
+        let length = max(contestLength, Int64(rate.burst) * rate.refillMicroseconds)
+        return known.with { contests in
+            if contests.count >= mostContests, contests[whole] == nil {
                 contests.removeAll(keepingCapacity: true)
             }
-            var contest = contests[count.key] ?? Contest(last: share, at: now)
+            var contest = contests[whole] ?? Contest(last: share, at: now, parts: PartCount(since: now))
             if contest.last != share {
                 (contest.last, contest.changed) = (share, now - contest.at <= length ? now : nil)
             }
             contest.at = now
-            contests[count.key] = contest
-            return contest.changed.map { now - $0 <= length } ?? false
+            contest.parts.add(share, at: now, within: length)
+            contests[whole] = contest
+            guard let changed = contest.changed, now - changed <= length else { return nil }
+            let number = max(contest.parts.estimate, 2)
+            // Too small a number would give away more turns than the rate has: the parts that ask
+            // most often would then have all of them.
+            return number == 2 ? 2 : number + number / 8 + 1
         }
     }
 
@@ -155,4 +240,37 @@ final class RateCounter: Sendable {
     }
 
     private static func seconds(fromMicroseconds time: Int64) -> Int { Int((time + 999_999) / 1_000_000) }
+}
+
+/// Estimates how many different parts have asked lately, in memory of fixed size: each part sets one of 512
+/// bits, and the number of bits that are not set tells how many parts there were. Source: linear counting
+/// (Whang, Vander-Zanden, Taylor, 1990).
+private struct PartCount {
+    private typealias Bits = SIMD8<UInt64>
+
+    private static let bits = 512
+
+    private var current = Bits()
+    private var former = Bits()
+    private var since: Int64
+
+    init(since: Int64) { self.since = since }
+
+    /// Parts count for `length` to twice that.
+    mutating func add(_ part: [UInt8], at now: Int64, within length: Int64) {
+        if now - since >= length {
+            former = now - since >= 2 * length ? Bits() : current
+            (current, since) = (Bits(), now)
+        }
+        // The hash has a random key, so that no client chooses the bits of its addresses.
+        let bit = Int(UInt(bitPattern: part.hashValue) % UInt(PartCount.bits))
+        current[bit / 64] |= 1 << UInt64(bit % 64)
+    }
+
+    var estimate: Int { max(PartCount.estimate(current), PartCount.estimate(former)) }
+
+    private static func estimate(_ set: Bits) -> Int {
+        let unset = bits - (0..<8).reduce(0) { $0 + set[$1].nonzeroBitCount }
+        return Int((Double(bits) * log(Double(bits) / Double(max(unset, 1)))).rounded())
+    }
 }

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignSchemes
@@ -116,8 +117,14 @@ final class TrafficControl {
             return RateCounter.Count(
                 name: rule == nil ? subject.rawValue : "route-\(subject.rawValue)", rate: rate,
                 key: key(parts),
-                share: subject == .release ? key(parts + [text(of: party.address)]) : nil)
+                shares: subject == .release ? shares(of: party.address, in: parts) : [])
         }
+    }
+
+    /// Of the networks around the address, too: one party may have many networks of 64 bits.
+    static func shares(of address: NetworkAddress?, in parts: [String]) -> [[UInt8]] {
+        let origin = ClientAddress((address ?? .unknown).bytes.span) ?? .unknown
+        return origin.nestedKeys.map { key(parts) + [0] + $0 }
     }
 
     private static func text(of subject: RequestRates.Subject, in party: TrafficParty) -> String? {

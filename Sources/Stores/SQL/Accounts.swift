@@ -209,7 +209,8 @@ extension SQLStore {
             try SQLStore.apply(change, to: account, in: database)
             guard let (reason, kept) = change.ends else { return .yes(ended: []) }
             let ended = try SQLStore.end(
-                .account(number, except: kept), with: SessionTermination(reason, at: now), in: database)
+                .account(number, except: kept), with: SessionTermination(reason, at: now), by: draft.actor,
+                in: database)
             return .yes(ended: ended)
         }
     }

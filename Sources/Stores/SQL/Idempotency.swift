@@ -40,19 +40,30 @@ extension SQLStore {
         }.first
     }
 
-    private static func room(
-        for request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
-    ) throws(OperationalError) -> IdempotencyBounds.Room {
+    private typealias Usage = (own: IdempotencyUsage, held: IdempotencyUsage, used: IdempotencyUsage)
+
+    /// The usage of the request's scope, of its holder, and the total.
+    private static func usage(
+        of request: IdempotentRequest, in database: Database
+    ) throws(OperationalError) -> Usage {
         let (scope, holder) = (request.scope.description, request.holder.description)
         let amounts = try database.rows(
             "SELECT owner, keys, bytes FROM idempotent_use WHERE owner IN (?, ?, 'account', 'release')",
             binding: .text(scope), .text(holder)
         ) { ($0.text(0), IdempotencyUsage(keys: Int($0.integer(1)), bytes: Int($0.integer(2)))) }
         func amount(of owner: String) -> IdempotencyUsage { amounts.first { $0.0 == owner }?.1 ?? .none }
-        return bounds.room(
-            for: request.scope, own: amount(of: scope), held: amount(of: holder),
+        return (
+            own: amount(of: scope), held: amount(of: holder),
             used: amount(of: IdempotencyScope.Kind.account.rawValue)
-                + amount(of: IdempotencyScope.Kind.release.rawValue))
+                + amount(of: IdempotencyScope.Kind.release.rawValue)
+        )
+    }
+
+    private static func room(
+        for request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
+    ) throws(OperationalError) -> IdempotencyBounds.Room {
+        let usage = try usage(of: request, in: database)
+        return bounds.room(for: request.scope, own: usage.own, held: usage.held, used: usage.used)
     }
 
     /// Forgets finished requests to make room for this one, as the request log does (``RequestLogIndex``).
@@ -65,14 +76,10 @@ extension SQLStore {
             let room = try room(for: request, within: bounds, in: database)
             if case .free = room { return true }
             guard try displace(by: request, after: room, within: bounds, in: database) > 0 else {
-                if case .reserved = room { return true }
-                return false
+                return room.admits
             }
         }
-        switch try room(for: request, within: bounds, in: database) {
-        case .free, .reserved: return true
-        case .none, .ofAccountUsed: return false
-        }
+        return try room(for: request, within: bounds, in: database).admits
     }
 
     /// Deletes finished requests. If the account has reached its own bound, these are its own oldest
@@ -83,7 +90,7 @@ extension SQLStore {
         in database: Database
     ) throws(OperationalError) -> Int {
         let limit = bounds.displaceable(at: request.begun)
-        if case .ofAccountUsed = room {
+        if room.isOfAccount {
             return try displace(of: request.scope.description, before: limit, in: database)
         }
         for holder in try heaviest(within: bounds, in: database) {
@@ -136,17 +143,25 @@ extension SQLStore {
             .prefix(mostCandidates).map(\.owner)
     }
 
-    package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError) {
+    package func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) throws(OperationalError) {
         try write { (database) throws(OperationalError) -> Void in
-            let fields = answer.fields.flatMap { [Array($0.name.utf8), $0.value] }
+            var fields = ByteStringList.encode(answer.fields.flatMap { [Array($0.name.utf8), $0.value] })
+            var body = answer.body
+            let usage = try SQLStore.usage(of: request, in: database)
+            if !bounds.keepsResponse(
+                for: request.scope, own: usage.own, held: usage.held, used: usage.used)
+            {
+                (fields, body) = (ByteStringList.encode([]), [])
+            }
             // Only the row that this call began: if it was deleted and the key begun again, the new request
             // stores its own answer.
             try database.run(
                 """
                 UPDATE idempotent_request SET status = ?, fields = ?, body = ?
                 WHERE scope = ? AND key = ? AND digest = ? AND begun = ? AND status IS NULL
-                """, binding: .integer(Int64(answer.status)), .blob(ByteStringList.encode(fields)),
-                .blob(answer.body),
+                """, binding: .integer(Int64(answer.status)), .blob(fields), .blob(body),
                 .text(request.scope.description), .blob(request.key), .blob(request.digest),
                 .integer(request.begun))
         }

@@ -166,7 +166,7 @@ extension SQLStore {
         _ which: SessionSelection, with end: SessionTermination, recording draft: AuditDraft?
     ) throws(OperationalError) -> [SessionID] {
         try write { (database) throws(OperationalError) in
-            let ended = try SQLStore.end(which, with: end, in: database)
+            let ended = try SQLStore.end(which, with: end, by: draft?.actor, in: database)
             if let draft, !ended.isEmpty { try SQLStore.add(draft, to: database) }
             return ended
         }
@@ -182,7 +182,7 @@ extension SQLStore {
                 account == nil || session.account == account
             else { return outcome }
             if session.end == nil {
-                _ = try SQLStore.end(id, with: end, in: database)
+                _ = try SQLStore.end(id, with: end, by: draft.actor, in: database)
                 outcome.didEnd = true
             }
             if let forgotten = try SQLStore.device(of: session, revokedAs: device, in: database) {
@@ -276,10 +276,11 @@ extension SQLStore {
 
     /// Ends the selected sessions that are live and returns their ids.
     static func end(
-        _ which: SessionSelection, with end: SessionTermination, in database: Database
+        _ which: SessionSelection, with end: SessionTermination, by actor: AuditActor? = nil,
+        in database: Database
     ) throws(OperationalError) -> [SessionID] {
         let live = try SQLStore.live(which, in: database)
-        for id in live { _ = try SQLStore.end(id, with: end, in: database) }
+        for id in live { _ = try SQLStore.end(id, with: end, by: actor, in: database) }
         return live
     }
 
@@ -314,9 +315,9 @@ extension SQLStore {
     }
 
     /// Returns the number of the change.
-    static func end(_ id: SessionID, with end: SessionTermination, in database: Database)
-        throws(OperationalError) -> Int64
-    {
+    static func end(
+        _ id: SessionID, with end: SessionTermination, by actor: AuditActor? = nil, in database: Database
+    ) throws(OperationalError) -> Int64 {
         let change = try nextSessionChange(in: database)
         try database.run(
             "UPDATE session SET change = ?, ended_at = ?, end_reason = ?, ended_by = ? WHERE id = ?",
@@ -328,8 +329,8 @@ extension SQLStore {
         // A restoration ends all sessions, and tells no endpoint.
         if end.reason != .restored {
             try tell(
-                .sessionEnded, of: id, at: end.at, details: [("reason", .string(end.reason.rawValue))],
-                in: database)
+                .sessionEnded, of: id, at: end.at, by: actor,
+                details: [("reason", .string(end.reason.rawValue))], in: database)
         }
         return change
     }

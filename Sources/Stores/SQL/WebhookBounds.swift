@@ -30,8 +30,9 @@ extension SQLStore {
             """
             SELECT count(*) FROM (
                 SELECT 1 FROM webhook_delivery
-                WHERE endpoint = ? AND account = ? AND given_up IS NULL LIMIT ?) AS waiting
-            """, binding: .text(endpoint), .integer(number), .integer(shares.account))
+                WHERE endpoint = ? AND account = ? AND urgency = ? AND given_up IS NULL LIMIT ?) AS waiting
+            """, binding: .text(endpoint), .integer(number), .integer(urgency.rawValue),
+            .integer(shares.account))
         return (own ?? 0) < shares.account
     }
 
@@ -103,7 +104,7 @@ extension SQLStore {
                 INSERT INTO webhook_account (account, began, security, routine, withheld)
                 VALUES (?, ?, ?, ?, 0)
                 ON CONFLICT (account) DO UPDATE SET began = excluded.began, security = excluded.security,
-                    routine = excluded.routine, withheld = 0
+                    routine = excluded.routine
                 """, binding: .integer(number), .integer(notice.time),
                 .integer(column == "security" ? 1 : 0), .integer(column == "security" ? 0 : 1))
             return false
@@ -114,6 +115,18 @@ extension SQLStore {
             "UPDATE webhook_account SET \(counted) = \(counted) + 1 WHERE account = ?",
             binding: .integer(number))
         return isWithheld
+    }
+
+    /// Adds to the number of events that endpoints did not receive, in the account's window.
+    static func countWithheld(
+        _ count: Int64, ofAccount number: Int64, at now: Int64, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            """
+            INSERT INTO webhook_account (account, began, security, routine, withheld) VALUES (?, ?, 0, 0, ?)
+            ON CONFLICT (account) DO UPDATE SET withheld = webhook_account.withheld + excluded.withheld,
+                began = coalesce(webhook_account.began, excluded.began)
+            """, binding: .integer(number), .integer(now), .integer(count))
     }
 
     /// Ends the account's window, and adds an event that states how many events were withheld, if any.
@@ -140,7 +153,11 @@ extension SQLStore {
         var notice = WebhookNotice(.eventsWithheld, at: now, app: row.app)
         notice.account = row.name
         notice.details = [("count", .integer(row.withheld)), ("since", .integer(row.began))]
-        try tell(notice, ofAccount: number, by: settings, in: database)
+        // An endpoint that receives no event of accounts does not receive their number, either.
+        guard !settings.endpoints(for: notice).isEmpty else { return }
+        let added = try add(notice, ofAccount: number, by: settings, in: database)
+        // Where no endpoint has room for the number, it is told after the next window.
+        if added == 0 { try countWithheld(row.withheld, ofAccount: number, at: now, in: database) }
     }
 
     /// Ends the account's window. The row remains while it has the time of an event about failed logins.

@@ -14,10 +14,22 @@ extension SQLStore {
         let endpoints = settings.endpoints(for: notice)
         guard !endpoints.isEmpty else { return }
         if let number, try isWithheld(notice, ofAccount: number, by: settings, in: database) { return }
+        let added = try add(notice, ofAccount: number, by: settings, in: database)
+        if let number, added < endpoints.count {
+            try countWithheld(1, ofAccount: number, at: notice.time, in: database)
+        }
+    }
+
+    /// Returns the number of endpoints with room for the event.
+    static func add(
+        _ notice: WebhookNotice, ofAccount number: Int64?, by settings: WebhookSettings,
+        in database: Database
+    ) throws(OperationalError) -> Int {
+        var added = 0
         let shares = WebhookShares(among: settings.endpoints.count)
         let id = WebhookNotice.makeID()
         let body = notice.body(id: id)
-        for endpoint in endpoints {
+        for endpoint in settings.endpoints(for: notice) {
             guard
                 try hasRoom(
                     for: notice.urgency, ofAccount: number, at: endpoint.id, within: shares, in: database)
@@ -31,7 +43,9 @@ extension SQLStore {
                 VALUES (?, ?, ?, ?, ?, 0, ?, ?)
                 """, binding: .text(endpoint.id), .text(id), .integer(number ?? 0), .integer(notice.time),
                 .integer(notice.time), .integer(notice.urgency.rawValue), .blob(body))
+            added += 1
         }
+        return added
     }
 
     /// Nil without endpoints.
@@ -57,7 +71,7 @@ extension SQLStore {
     /// Adds the event of a session's beginning or end. A session whose row was altered can also be ended. Its
     /// event has only the session's id, because it must not name the account that the altered row names.
     static func tell(
-        _ type: WebhookEventType, of session: SessionID, at time: Int64,
+        _ type: WebhookEventType, of session: SessionID, at time: Int64, by actor: AuditActor? = nil,
         details: [(name: String, value: JSONValue)] = [], in database: Database
     ) throws(OperationalError) {
         guard let settings = try webhookSettings(in: database) else { return }
@@ -75,7 +89,7 @@ extension SQLStore {
             return (notice, row.integer(3))
         }
         guard var (notice, account) = rows.first else { return }
-        (notice.session, notice.details) = (session, details)
+        (notice.session, notice.actor, notice.details) = (session, actor, details)
         try tell(notice, ofAccount: account, by: settings, in: database)
     }
 }

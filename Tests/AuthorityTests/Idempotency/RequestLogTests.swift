@@ -37,9 +37,13 @@ import Testing
         return beginning
     }
 
-    private static func finish(_ log: RequestLog, _ request: IdempotentRequest, _ answer: StoredAnswer) throws
-    {
-        try log.transaction(reserving: 8_192 + answer.body.count) { log.finish(request, with: answer) }
+    private static func finish(
+        _ log: RequestLog, _ request: IdempotentRequest, _ answer: StoredAnswer,
+        _ bounds: IdempotencyBounds = .init()
+    ) throws {
+        try log.transaction(reserving: 8_192 + answer.body.count) {
+            log.finish(request, with: answer, within: bounds)
+        }
     }
 
     private static func forget(_ log: RequestLog, before time: Int64) throws -> Int {
@@ -373,8 +377,8 @@ import Testing
                 let request = begun.remove(at: below(UInt64(begun.count)))
                 let answer = StoredAnswer(
                     status: 200 + below(9), fields: [], body: [UInt8](repeating: 1, count: below(600)))
-                try rows.finish(request, with: answer)
-                try Self.finish(log, request, answer)
+                try rows.finish(request, with: answer, within: bounds)
+                try Self.finish(log, request, answer, bounds)
             case 9:
                 guard !begun.isEmpty else { continue }
                 let request = begun.remove(at: below(UInt64(begun.count)))
@@ -409,7 +413,8 @@ import Testing
             for number in 0..<500 {
                 group.addTask {
                     #expect(try await requests.begin(Self.request(number), within: .init()) == .begun)
-                    try await requests.finish(Self.request(number), with: Self.answer(number, bytes: 40_000))
+                    try await requests.finish(
+                        Self.request(number), with: Self.answer(number, bytes: 40_000), within: .init())
                 }
             }
             try await group.waitForAll()
@@ -453,7 +458,7 @@ extension RequestLogTests {
         let (one, other) = (Self.request(1), Self.request(2))
         #expect(await Self.begin(requests, one) == .success(.begun))
         #expect(await Self.begin(requests, one) == .success(.unfinished))
-        #expect(requests.finishIfReady(one, with: Self.answer(1)))
+        #expect(requests.finishIfReady(one, with: Self.answer(1), within: .init()))
         #expect(await Self.begin(requests, one) == .success(.finished(Self.answer(1))))
         #expect(await Self.begin(requests, other) == .success(.begun))
         requests.abandonAtOnce(other)
@@ -473,7 +478,9 @@ extension RequestLogTests {
         for number in 0..<3 { #expect(await Self.begin(requests, Self.request(number)) == .success(.begun)) }
         // While another process has the log, the thread has taken one of them at most.
         let taken = try open().transaction(reserving: 0) {
-            (0..<3).map { requests.finishIfReady(Self.request($0), with: Self.answer($0)) }
+            (0..<3).map {
+                requests.finishIfReady(Self.request($0), with: Self.answer($0), within: .init())
+            }
         }
         #expect(taken.contains(true) && taken.contains(false))
         requests.stop()

@@ -322,7 +322,9 @@ private final class StubStore: ImmediateIdempotencyStore, @unchecked Sendable {
         reportingTo receiver: any IdempotencyStateReceiver
     ) { calls.append("begin") }
 
-    func finishIfReady(_ request: IdempotentRequest, with answer: StoredAnswer) -> Bool {
+    func finishIfReady(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) -> Bool {
         calls.append(hasRoom ? "finish" : "wait")
         return hasRoom
     }
@@ -333,7 +335,9 @@ private final class StubStore: ImmediateIdempotencyStore, @unchecked Sendable {
         _ request: IdempotentRequest, within bounds: IdempotencyBounds
     ) async throws(Refusal) -> IdempotencyState { .begun }
 
-    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {
+    func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) async throws(Refusal) {
         calls.append("finish")
     }
 

@@ -42,11 +42,12 @@ package final class LoggedRequests: ImmediateIdempotencyStore {
     fileprivate final class Ending: Sendable {
         let request: IdempotentRequest
         let answer: StoredAnswer
+        let bounds: IdempotencyBounds
         /// As it counts to the bytes that wait.
         var bytes: Int { answer.body.count + 256 }
 
-        init(_ request: IdempotentRequest, with answer: StoredAnswer) {
-            (self.request, self.answer) = (request, answer)
+        init(_ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds) {
+            (self.request, self.answer, self.bounds) = (request, answer, bounds)
         }
     }
 
@@ -126,8 +127,10 @@ package final class LoggedRequests: ImmediateIdempotencyStore {
     }
 
     /// Returns before the answer is written, unless too many wait. At the stop all are written.
-    package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {
-        let ending = Ending(request, with: answer)
+    package func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within limits: IdempotencyBounds
+    ) async throws(Refusal) {
+        let ending = Ending(request, with: answer, within: limits)
         if addIfRoom(ending) { return }
         await withUnsafeContinuation { (waiting: UnsafeContinuation<Void, Never>) in
             let mayGoOn = queue.with { queue in
@@ -140,9 +143,9 @@ package final class LoggedRequests: ImmediateIdempotencyStore {
         }
     }
 
-    package func finishIfReady(_ request: IdempotentRequest, with answer: StoredAnswer) -> Bool {
-        addIfRoom(Ending(request, with: answer))
-    }
+    package func finishIfReady(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within limits: IdempotencyBounds
+    ) -> Bool { addIfRoom(Ending(request, with: answer, within: limits)) }
 
     private func addIfRoom(_ ending: Ending) -> Bool {
         queue.with { queue in
@@ -263,7 +266,7 @@ package final class LoggedRequests: ImmediateIdempotencyStore {
                         let beginning = log.begin(job.request, within: job.bounds)
                         if case .begun = beginning { hasBegun = true }
                         beginnings.append(beginning)
-                    case .finish(let job): log.finish(job.request, with: job.answer)
+                    case .finish(let job): log.finish(job.request, with: job.answer, within: job.bounds)
                     case .abandon(let request): log.abandon(request)
                     case .forget(let time):
                         log.forget(before: time)

@@ -439,17 +439,11 @@ package final class RequestLog: @unchecked Sendable {
             let room = index.room(for: request, of: owners, within: bounds)
             if case .free = room { return true }
             let displaced = index.displaced(by: request, of: owners, after: room, within: bounds)
-            guard !displaced.isEmpty else {
-                if case .reserved = room { return true }
-                return false
-            }
+            guard !displaced.isEmpty else { return room.admits }
             append(.displaced(displaced))
             owners = index.owners(of: request)
         }
-        switch index.room(for: request, of: owners, within: bounds) {
-        case .free, .reserved: return true
-        case .none, .ofAccountUsed: return false
-        }
+        return index.room(for: request, of: owners, within: bounds).admits
     }
 
     /// What is known of a request; nil if nothing is.
@@ -463,14 +457,18 @@ package final class RequestLog: @unchecked Sendable {
 
     /// Within a transaction. Only the beginning of this very call gets the answer: if it was forgotten and
     /// the key begun again, the new request stores its own. An answer that is sealed under a master key
-    /// that was replaced meanwhile is left out, and only its status kept.
-    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) {
+    /// that was replaced meanwhile, or for which the bounds have no room, is left out, and only its status
+    /// kept.
+    func finish(
+        _ request: IdempotentRequest, with answer: StoredAnswer, within bounds: IdempotencyBounds
+    ) {
         guard let entry = unfinished(request), let status = Int32(exactly: answer.status), status >= 0 else {
             return
         }
         let slot = answer.body.first ?? 0
         var isKept = RequestLog.encodedBytes(of: answer) <= RequestLogRecord.mostBodyBytes
         if let current = index.slot, slot != 0, slot != current { isKept = false }
+        if !index.keepsAnswer(of: entry, in: request.scope, within: bounds) { isKept = false }
         // The body is written in its place, behind the record that contains its hash.
         let (last, first) = (segments.count - 1, output.count)
         let record = first..<first + RequestLogRecord.finishedBytes

@@ -134,6 +134,13 @@ final class RequestLogIndex {
             for: request.scope, own: use(owners.scope), held: use(owners.holder), used: used)
     }
 
+    /// Whether the answer of a request may be kept.
+    func keepsAnswer(
+        of entry: Entry, in scope: IdempotencyScope, within bounds: IdempotencyBounds
+    ) -> Bool {
+        bounds.keepsResponse(for: scope, own: use(entry.scope), held: use(entry.holder), used: used)
+    }
+
     /// The finished requests to forget for `request`, for which `room` was found. If the account has reached
     /// its own bound, these are its own oldest requests. Otherwise they are the oldest of the largest holder
     /// that has any, or else the oldest of all. Empty if all are too young.
@@ -142,7 +149,7 @@ final class RequestLogIndex {
         within bounds: IdempotencyBounds
     ) -> [RequestName] {
         let limit = bounds.displaceable(at: request.begun)
-        if case .ofAccountUsed = room { return owners.scope.map { finished(of: $0, before: limit) } ?? [] }
+        if room.isOfAccount { return owners.scope.map { finished(of: $0, before: limit) } ?? [] }
         find(heavierThan: bounds.fewKeys * IdempotencyBounds.bytesOfKey)
         for candidate in heaviest() {
             let names = finished(of: candidate, before: limit)
