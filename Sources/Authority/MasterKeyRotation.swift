@@ -409,7 +409,7 @@ extension MetaName {
         case .webhookKeys: return WebhookSeeds.sealAgain(value, by: seal)
         case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch,
             .sharedSettings, .replayConfirmation, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted,
-            .restoredInPlace, .reportedHead, .movedTo, .movedFrom, .webhooks, .webhookStages:
+            .reportedHead, .movedTo, .movedFrom, .webhooks, .webhookStages:
             return nil
         }
     }

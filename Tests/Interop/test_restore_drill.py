@@ -70,6 +70,22 @@ class Drill:
             path.rename(self.folder / "former" / path.name)
         shutil.copy(self.folder / "copy.db", self.gateway.data / "countersign.db")
 
+    def sql(self, *statements: str, copy: str = "copy.db") -> None:
+        """As a program without any key, whose statements fire no triggers. `old` has the rows of an earlier time: for SQLite those
+        of `copy`, for PostgreSQL a schema."""
+        if self.postgres:
+            settings = "SET session_replication_role = replica; SET search_path = countersign; "
+            self.postgres.sql(settings + "; ".join(statements), self.name)
+            return
+        with contextlib.closing(sqlite3.connect(self.gateway.data / "countersign.db", timeout=30, isolation_level=None)) as database:
+            database.execute("ATTACH ? AS old", (str(self.folder / copy),))
+            database.execute("BEGIN IMMEDIATE")
+            for trigger, in database.execute("SELECT name FROM main.sqlite_schema WHERE type = 'trigger'").fetchall():
+                database.execute(f"DROP TRIGGER main.{trigger}")
+            for sql in statements:
+                database.execute(sql)
+            database.execute("COMMIT")
+
     def run(self, *arguments: object) -> subprocess.CompletedProcess:
         return run(*arguments, "--data", self.gateway.data, environment=self.gateway.environment)
 
@@ -160,6 +176,30 @@ def test_a_copy_that_lacks_one_sign_out_is_found(drill):
     drill.puts_back()
     with pytest.raises(AssertionError, match=EARLIER):
         drill.gateway.start()
+
+
+def test_a_release_that_was_put_back_with_its_digest_stays_refused(drill):
+    """Later changes do not make the table whole."""
+    gateway = drill.gateway
+    if drill.postgres:
+        drill.sql("CREATE SCHEMA old", "CREATE TABLE old.release AS TABLE release", "CREATE TABLE old.row_digest AS TABLE row_digest")
+    else:
+        drill.copies()
+    gateway.admin("release", "retire", drill.retired.key_id, "--at", "now", "--update-url", "https://example.com/")
+    assert gateway.send(drill.retired.request()).status == 426
+    drill.sql(
+        "DELETE FROM release", f"INSERT INTO release {'OVERRIDING SYSTEM VALUE ' if drill.postgres else ''}SELECT * FROM old.release",
+        "UPDATE row_digest SET value = (SELECT value FROM old.row_digest AS former WHERE former.name = 'release') WHERE name = 'release'")
+    for number in range(3):
+        found = json.loads(drill.run("audit", "verify", "--json").out)["rows"]["findings"]
+        assert found == [{"kind": "put-back", "table": "release"}], number
+        assert gateway.send(drill.retired.request()).status in (426, 503)
+        # As many changes as it lacks, and more; whether they are made does not matter.
+        drill.run("release", "add", "demo", "--platform", "ios", "--version", f"3.{number}")
+    assert gateway.send(drill.retired.request()).status in (426, 503)
+    gateway.stop()
+    with pytest.raises(AssertionError, match="the whole table was put back"):
+        gateway.start()
 
 
 @pytest.mark.parametrize("drill", STORES[1:], indirect=True)

@@ -71,6 +71,35 @@ struct RowTests {
         #expect(try !store.verifyRows().findings.isEmpty)
     }
 
+    @Test("later changes do not make a table whole that was put back with its digest", arguments: 1...2)
+    func earlierTable(_ missing: Int) throws {
+        let (store, _, other) = try made()
+        let account = try #require(try store.account(1))
+        func signIn(_ number: Int) throws {
+            _ = try StoreContract(store).open(StoreContract.session(number, of: account), .unlimited)
+        }
+        for number in 10..<15 { try signIn(number) }
+        try other.execute(
+            """
+            CREATE TEMP TABLE sessions AS SELECT * FROM session;
+            CREATE TEMP TABLE digests AS SELECT * FROM row_digest WHERE name = 'session';
+            """)
+        for number in 0..<missing { try signIn(20 + number) }
+        try other.execute(
+            """
+            DELETE FROM session; INSERT INTO session SELECT * FROM sessions;
+            UPDATE row_digest SET value = (SELECT value FROM digests) WHERE name = 'session'
+            """)
+        for number in 0..<missing + 2 {
+            #expect(try store.verifyRows().findings == [.putBack(table: "session")])
+            let ended = SessionTermination(.revoked, at: 9)
+            _ = try store.end(.one(StoreContract.id(10 + number)), with: ended, recording: nil)
+        }
+        _ = try store.tagAllRows()
+        try signIn(30)
+        #expect(try store.verifyRows().findings == [])
+    }
+
     @Test("another program cannot write rows by mistake")
     func mistakesAreRefused() throws {
         let (_, _, other) = try made()

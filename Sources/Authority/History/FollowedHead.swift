@@ -16,7 +16,6 @@ package final class FollowedHead: Sendable {
     }
 
     private let rows: RowAuthenticator
-    private let chain: AuditChain
     private let accepted: AcceptedCopy
     private let state: Locked<State>
     /// Used by one thread at a time; a write takes microseconds.
@@ -24,10 +23,9 @@ package final class FollowedHead: Sendable {
 
     /// With ``AcceptedCopy/any``, no store is refused, and none is followed.
     init(
-        in folder: DataFolder, under rows: RowAuthenticator, chain: AuditChain,
-        accepting accepted: AcceptedCopy = .latest
+        in folder: DataFolder, under rows: RowAuthenticator, accepting accepted: AcceptedCopy = .latest
     ) throws(OperationalError) {
-        (self.rows, self.chain, self.accepted) = (rows, chain, accepted)
+        (self.rows, self.accepted) = (rows, accepted)
         let file = try HeadFile(folder.followedHead)
         state = Locked(State(kept: file.newest(under: rows)))
         self.file = Locked(file)
@@ -56,64 +54,60 @@ package final class FollowedHead: Sendable {
         // Without a summary that opens, nothing is known; the check of all rows reports that.
         guard let seen = head(of: found) else { return }
         guard let reason = difference(of: found, seen, from: kept) else { return follow(seen) }
+        throw refusal(of: place, reason: reason)
+    }
+
+    private func refusal(of place: String, reason: String) -> OperationalError {
         let fault = OperationalError(
             .failed,
             message: "\(place): \(reason). Sessions that had ended would live again. Put the right store in "
                 + "place, or run `countersign restore --in-place` (docs/operate/postgresql-backup.md)")
         state.with { $0.fault = fault }
-        throw fault
+        return fault
     }
 
     private func difference(of found: StoreState, _ seen: StoreHead, from kept: StoreHead?) -> String? {
         if let reported = found.reported.flatMap({ rows.openHead($0) }), reported.restored >= seen.restored {
             return "\(FollowedHead.earlier): another node has followed a later one"
         }
-        guard let kept, let reason = missing(in: found, seen, from: kept) else { return nil }
-        state.with { $0.isToBeReported = true }
-        return reason
+        guard let kept else { return nil }
+        return missing(in: seen, from: kept) ?? otherHistory(of: found, seen, than: kept)
     }
 
     private static let earlier = "it was put back to an earlier copy"
 
-    private func missing(in found: StoreState, _ seen: StoreHead, from kept: StoreHead) -> String? {
+    private func missing(in seen: StoreHead, from kept: StoreHead) -> String? {
         let earlier = FollowedHead.earlier
         let missing = seen.missing(comparedWith: kept)
+        guard missing > 0 else { return nil }
+        state.with { $0.isToBeReported = true }
         if missing == .max {
             return "\(earlier): it is from before the last `countersign restore --in-place`"
         }
-        guard missing == 0 else {
-            return "\(earlier): it lacks at least \(missing) changes that this data folder has followed"
-        }
-        guard kept.restored == seen.restored, let asked = found.asked, asked.number == kept.audit.number,
-            asked.tag != kept.audit.tag, isAuthentic(asked, behind: found.tagBeforeAsked)
-        else { return nil }
-        return
-            "\(earlier), and changed since: record \(asked.number) of its audit log is not the one that this "
-            + "data folder has followed"
+        return "\(earlier): it lacks at least \(missing) changes that this data folder has followed"
     }
 
-    /// A record that was altered is found by the verification of the log.
-    private func isAuthentic(_ row: AuditRow, behind tag: [UInt8]?) -> Bool {
-        chain.isEqual(chain.tag(of: row.record, behind: tag ?? AuditChain.firstTag), to: row.tag)
+    /// A tag stands for its record and all before it.
+    private func otherHistory(of found: StoreState, _ seen: StoreHead, than kept: StoreHead) -> String? {
+        guard kept.restored == seen.restored, kept.audit.number > 0, kept.audit.tag != AuditChain.firstTag,
+            let asked = found.asked, asked != kept.audit
+        else { return nil }
+        state.with { $0.isToBeReported = true }
+        return
+            "\(FollowedHead.earlier), and changed since: record \(kept.audit.number) of its audit log is not "
+            + "the one that this data folder has followed"
     }
 
     private func head(of found: StoreState) -> StoreHead? {
         guard let summary = found.summary.flatMap({ rows.openSummary($0) }) else { return nil }
-        var head = StoreHead()
-        head.restored = found.restored.flatMap { rows.openRestored($0) } ?? 0
-        (head.transactions, head.changes) = (found.transactions, summary.changes)
-        head.audit = AuditHead(
-            number: summary.audit,
-            tag: found.last.flatMap { $0.number == summary.audit ? $0.tag : nil } ?? AuditChain.firstTag)
-        return head
+        return StoreHead(of: summary, transactions: found.transactions)
     }
 
-    /// Notes what a transaction of this process has committed.
-    package func follow(transactions: Int64, summary: RowSummary?, audit: AuditHead?) {
-        guard accepted == .latest, var seen = kept else { return }
+    /// Notes what a transaction of this process has committed; `summary` is nil if it has not changed it.
+    package func follow(transactions: Int64, summary: RowSummary?) {
+        guard accepted == .latest, let kept else { return }
+        var seen = summary.map { StoreHead(of: $0, transactions: transactions) } ?? kept
         seen.transactions = transactions
-        if let summary { seen.changes = summary.changes }
-        if let audit { seen.audit = audit }
         follow(seen)
     }
 

@@ -4,17 +4,21 @@ import CountersignWire
 /// How far a store had come at one moment. A store whose head is behind one that was seen before is an
 /// earlier copy: sessions that had ended live in it again. Source: docs/decisions/0102-earlier-copies.md.
 package struct StoreHead: Sendable, Equatable {
-    /// When an operator last restored the store in place, in whole Unix seconds; 0 if never. Heads with an
-    /// earlier time do not count any more.
+    /// ``RowSummary/restored``. Heads with an earlier time do not count any more.
     package var restored: Int64 = 0
     /// The transactions of a PostgreSQL database, those of any table; 0 for a file.
     package var transactions: Int64 = 0
     /// ``RowSummary/changes``.
     package var changes: [UInt64] = []
-    /// The last record of the audit log, as far as it is known.
+    /// The last record of the audit log; without its tag if it is not known.
     package var audit = AuditHead.empty
 
     package init() {}
+
+    package init(of summary: RowSummary, transactions: Int64) {
+        (restored, changes, audit) = (summary.restored, summary.changes, summary.audit)
+        self.transactions = transactions
+    }
 
     /// How many changes this head lacks at least, compared with one that was seen before; 0 if none is known
     /// to be missing.
@@ -68,14 +72,8 @@ package struct StoreState: Sendable {
     package var transactions: Int64 = 0
     /// The sealed ``RowSummary``.
     package var summary: [UInt8]?
-    /// The audit log's last row.
-    package var last: AuditHead?
-    /// The audit record at the number that was asked for.
-    package var asked: AuditRow?
-    /// The tag of the record before it; nil for the first one.
-    package var tagBeforeAsked: [UInt8]?
-    /// ``MetaName/restoredInPlace``.
-    package var restored: [UInt8]?
+    /// The number and tag of the audit record at the number that was asked for.
+    package var asked: AuditHead?
     /// ``MetaName/reportedHead``.
     package var reported: [UInt8]?
 
@@ -101,24 +99,8 @@ extension RowAuthenticator {
     package func openHead(_ sealed: [UInt8]) -> StoreHead? {
         openUnderDigestKey(sealed, as: .storeHead).flatMap { $0.withExposedBytes { StoreHead($0) } }
     }
-
-    /// The value of ``MetaName/restoredInPlace``.
-    package func sealRestored(at time: Int64) -> [UInt8] {
-        var bytes = Array(String(time).utf8)
-        return sealUnderDigestKey(Secret(taking: &bytes), as: .restoredInPlace)
-    }
-
-    /// Nil if it was not sealed by this deployment.
-    func openRestored(_ sealed: [UInt8]) -> Int64? {
-        openUnderDigestKey(sealed, as: .restoredInPlace).flatMap { opened in
-            opened.withExposedBytes { bytes in
-                Int64(String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self))
-            }
-        }
-    }
 }
 
 extension SealBinding {
     fileprivate static let storeHead = SealBinding(kind: "store-head", row: "head")
-    fileprivate static let restoredInPlace = SealBinding(kind: "store-head", row: "restored")
 }

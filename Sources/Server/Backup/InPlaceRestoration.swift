@@ -30,8 +30,7 @@ package struct InPlaceRestoration {
         let head = try deployment.verify(copy: deployment.store, called: store.text)
         let restored = try deployment.nextRestoration(at: now)
         let restoration = StoreRestoration(at: store.place, authenticatingBy: deployment.rows)
-        let ended = try restoration.run(at: now, inPlace: deployment.rows.sealRestored(at: restored)) {
-            ended in
+        let ended = try restoration.run(at: now, inPlace: restored) { ended in
             deployment.auditDraft(
                 for: .backupRestore, on: .deployment,
                 details: [("head", .string(head.text))] + ended.details)

@@ -30,11 +30,11 @@ package struct StoreRestoration {
 
     /// Ends all sessions, removes upload tickets and codes, which may have been used since, and known
     /// devices, which may have been forgotten since, and makes the store expect a replay guard that is
-    /// not there, so that the next one refuses earlier signatures. `restored` is the time, sealed, if the
-    /// copy was put in the place of the store: heads that nodes have followed before do not count any
-    /// more. All of it is one transaction, with its record. `now` is in whole Unix seconds.
+    /// not there, so that the next one refuses earlier signatures. `restored` is the time if the copy was
+    /// put in the place of the store: heads that nodes have followed before do not count any more. All of it
+    /// is one transaction, with its record. `now` is in whole Unix seconds.
     package func run(
-        at now: Int64, inPlace restored: [UInt8]? = nil, recording draft: (Ended) -> AuditDraft
+        at now: Int64, inPlace restored: Int64? = nil, recording draft: (Ended) -> AuditDraft
     ) throws(OperationalError) -> Ended {
         let store = open()
         defer { store.close() }
@@ -53,7 +53,7 @@ package struct StoreRestoration {
             let absent = Hex.encode(SystemRandom().bytes(16).span)
             try SQLStore.set(.replayFile, to: Array(absent.utf8), in: database)
             if let restored {
-                try SQLStore.set(.restoredInPlace, to: restored, in: database)
+                database.recorder.pending.restored = restored
                 try database.run(
                     "DELETE FROM meta WHERE name = ?", binding: .text(MetaName.reportedHead.rawValue))
             }
