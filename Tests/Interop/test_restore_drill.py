@@ -202,6 +202,36 @@ def test_a_release_that_was_put_back_with_its_digest_stays_refused(drill):
         gateway.start()
 
 
+@pytest.mark.parametrize("drill", STORES[:1], indirect=True)
+@pytest.mark.parametrize("seen_by", ("a change", "the check of the rows"))
+def test_a_running_gateway_refuses_content_that_was_put_back_by_sql(drill, seen_by):
+    """As nodes with PostgreSQL do; each connection is open all the time, and the rows add up among themselves."""
+    gateway = drill.gateway
+    drill.copies()
+    drill.ends()
+    with contextlib.closing(sqlite3.connect(drill.folder / "copy.db")) as former:
+        tables = [name for name, in former.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sqlite_sequence'")]
+    drill.sql("PRAGMA defer_foreign_keys = ON", *(text for name in tables for text in (
+        f"DELETE FROM main.{name}", f"INSERT INTO main.{name} SELECT * FROM old.{name}")))
+    if seen_by == "a change":
+        for name in ("bob", "carol"):
+            done = drill.people[name].run("login", "--account", name, "--password-stdin", stdin=PASSWORD + "\n")
+            assert done.returncode != 0, done.out
+
+    def refused() -> bool:
+        drill.clock.advance(1)
+        answer = gateway.send(drill.key.request(created=int(gateway.time())))
+        return answer.status == 503 and EARLIER in gateway.event(json.loads(answer.body)["instance"])["detail"]
+
+    until(refused)
+    # What is in memory is refused, too: it would be written to the earlier copy.
+    assert drill.people["dave"].run("request", "/hello").returncode != 0
+    assert EARLIER in drill.run("account", "list", "demo").err
+    gateway.stop()
+    with pytest.raises(AssertionError, match=EARLIER):
+        gateway.start()
+
+
 @pytest.mark.parametrize("drill", STORES[1:], indirect=True)
 def test_a_copy_that_lacks_one_keyed_request_is_found(drill):
     """It changes none of the rows that have tags."""

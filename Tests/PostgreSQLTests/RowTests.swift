@@ -4,6 +4,7 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import DatabaseFixture
+import Foundation
 import StoreContract
 import Testing
 
@@ -98,6 +99,34 @@ struct RowTests {
         _ = try store.tagAllRows()
         try signIn(30)
         #expect(try store.verifyRows().findings == [])
+    }
+
+    @Test("an open connection finds that the content was put back, by its next change")
+    func earlierContent() throws {
+        let address = try #require(TestDatabases.shared).make()
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        func opened(_ copy: AcceptedCopy = .latest) throws -> Deployment {
+            try Deployment(
+                folder: DataFolder(folder, absence: .create), store: StorePlace.postgreSQL(address).open(),
+                environment: [:], accepting: copy)
+        }
+        let running = try opened()
+        _ = try running.addApp(#require(AppName("first")), settings: [], at: 5)
+        let other = Database(try PostgreSQLConnection(to: address))
+        let tables = ["app", "app_setting", "audit", "meta", "row_digest", "revision", "writing"]
+        try other.execute("SET session_replication_role = replica")
+        for table in tables { try other.execute("CREATE TEMP TABLE old_\(table) AS SELECT * FROM \(table)") }
+        _ = try running.addApp(#require(AppName("second")), settings: [], at: 5)
+        for table in tables {
+            try other.execute("DELETE FROM \(table); INSERT INTO \(table) SELECT * FROM old_\(table)")
+        }
+        let fault = #expect(throws: OperationalError.self) {
+            try running.addApp(#require(AppName("third")), settings: [], at: 5)
+        }
+        #expect(fault?.message.contains("put back to an earlier copy") == true, "\(fault?.message ?? "")")
+        #expect(throws: OperationalError.self) { try opened() }
+        #expect(try opened(.any).store.apps().map(\.name.description) == ["first"])
     }
 
     @Test("another program cannot write rows by mistake")

@@ -13,6 +13,8 @@ package final class FollowedHead: Sendable {
         var fault: OperationalError?
         /// Whether the other nodes are to be told of ``kept``.
         var isToBeReported = false
+        /// Ends with ``fault``.
+        var lease: NodeLease?
     }
 
     private let rows: RowAuthenticator
@@ -26,12 +28,21 @@ package final class FollowedHead: Sendable {
         in folder: DataFolder, under rows: RowAuthenticator, accepting accepted: AcceptedCopy = .latest
     ) throws(OperationalError) {
         (self.rows, self.accepted) = (rows, accepted)
-        let file = try HeadFile(folder.followedHead)
+        var file = try HeadFile(folder.followedHead)
         state = Locked(State(kept: file.newest(under: rows)))
         self.file = Locked(file)
     }
 
     package var kept: StoreHead? { state.with { $0.kept } }
+
+    /// The same, with what other processes on the folder have followed meanwhile.
+    private func latest() -> StoreHead? {
+        let there = file.with { $0.newest(under: rows) }
+        return state.with { state in
+            if let there, state.kept?.advance(to: there) == nil { state.kept = there }
+            return state.kept
+        }
+    }
 
     /// Throws if the store was found to be behind.
     package func requireUsable() throws(OperationalError) {
@@ -39,6 +50,15 @@ package final class FollowedHead: Sendable {
     }
 
     package var isBehind: Bool { state.with { $0.fault != nil } }
+
+    /// Ends `lease` as soon as the store is found to be behind: what is in memory is refused, too.
+    package func ends(_ lease: NodeLease) {
+        let fault = state.with { state in
+            state.lease = lease
+            return state.fault
+        }
+        if let fault { lease.end(for: fault) }
+    }
 
     /// Throws if the store is behind the head that was kept before it is read, or if another node has
     /// reported that it is; otherwise follows it. What this process commits meanwhile is later than what
@@ -49,11 +69,22 @@ package final class FollowedHead: Sendable {
     ) throws(OperationalError) {
         try requireUsable()
         guard accepted == .latest else { return }
-        let kept = kept
+        let kept = latest()
         let found = try read(kept?.audit.number ?? 0)
         // Without a summary that opens, nothing is known; the check of all rows reports that.
         guard let seen = head(of: found) else { return }
         guard let reason = difference(of: found, seen, from: kept) else { return follow(seen) }
+        throw refusal(of: place, reason: reason)
+    }
+
+    /// Throws if the store is behind, for a transaction that has read `summary` and keeps all others from
+    /// writing: no other one has been followed meanwhile. `transactions` are those before it.
+    package func require(
+        _ summary: RowSummary, transactions: Int64, of place: String
+    ) throws(OperationalError) {
+        guard accepted == .latest, let kept = latest() else { return }
+        let seen = StoreHead(of: summary, transactions: transactions)
+        guard let reason = missing(in: seen, from: kept) else { return }
         throw refusal(of: place, reason: reason)
     }
 
@@ -62,7 +93,11 @@ package final class FollowedHead: Sendable {
             .failed,
             message: "\(place): \(reason). Sessions that had ended would live again. Put the right store in "
                 + "place, or run `countersign restore --in-place` (docs/operate/postgresql-backup.md)")
-        state.with { $0.fault = fault }
+        let lease = state.with { state in
+            state.fault = fault
+            return state.lease
+        }
+        lease?.end(for: fault)
         return fault
     }
 

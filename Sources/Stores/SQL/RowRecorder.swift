@@ -124,7 +124,7 @@ final class RowRecorder {
         reached = summary
     }
 
-    /// The summary; nil while the digests have not begun.
+    /// The summary, which is that of the store that was followed; nil while the digests have not begun.
     /// Without it, nothing could tell that what the transaction changes is put back later.
     private func requireSummary(
         by rows: RowAuthenticator, in database: Database
@@ -136,6 +136,9 @@ final class RowRecorder {
                 message: "\(database.path): the summary of the digests is missing or altered, so nothing was "
                     + "changed; `countersign audit verify` tells more")
         }
+        // This transaction has a number, too.
+        let transactions = max(0, database.lastTransaction - 1)
+        try rows.head?.require(summary, transactions: transactions, of: database.path)
         return summary
     }
 

@@ -101,6 +101,28 @@ extension FollowedHead {
         try head().compare(state(changes: [50, 60], audit: 9, transactions: 50), of: "db")
     }
 
+    @Test func aTransactionComparesTheSummaryThatItReads() throws {
+        let head = try head()
+        let lease = NodeLease.lasting()
+        head.ends(lease)
+        try head.compare(state(), of: "db")
+        try head.require(summary(changes: [10, 20], audit: 3), transactions: 5, of: "db")
+        try head.require(summary(changes: [12, 20], audit: 4), transactions: 7, of: "db")
+        #expect(lease.isFresh)
+        #expect(throws: OperationalError.self) {
+            try head.require(summary(changes: [10, 19], audit: 3), transactions: 9, of: "db")
+        }
+        // What this process has in memory is refused from now on, whatever is read then.
+        #expect(head.isBehind && !lease.isFresh)
+        lease.renew(until: .max)
+        let fault = #expect(throws: OperationalError.self) { try lease.requireFresh() }
+        #expect(fault?.message.contains("put back to an earlier copy") == true)
+        let transactions = try self.head()
+        #expect(throws: OperationalError.self) {
+            try transactions.require(summary(changes: [10, 20], audit: 3), transactions: 4, of: "db")
+        }
+    }
+
     @Test func aReportRefusesUntilTheStoreIsRestored() throws {
         var found = state()
         found.reported = rows.seal(try kept(after: state(changes: [11, 20])))
