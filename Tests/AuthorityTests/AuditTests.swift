@@ -111,6 +111,7 @@ import Testing
         try filled()
         let before = try deployment(folder.data).auditRecords(last: 9)
         try tamper("DELETE FROM audit WHERE number > 7")
+        #expect(throws: OperationalError.self) { try deployment(folder.data) }
         try examined().setPolicy(["window=8s"], of: #require(AppName("demo")))
         #expect(try findings() == [.missing(8...9)], "the next record is the tenth, not the eighth")
         #expect(before.count == 9)

@@ -58,4 +58,65 @@ import Testing
         let names = try deployment(folder.data, accepting: .any).store.apps().map(\.name.description)
         #expect(names == ["first"])
     }
+
+    private func restoreInPlace() throws {
+        let opened = try deployment(folder.data, accepting: .any)
+        defer { opened.store.close() }
+        let time = try opened.nextRestoration(at: 1_000)
+        let restoration = StoreRestoration(at: .sqlite(path: path), authenticatingBy: opened.rows)
+        _ = try restoration.run(at: 1_000, inPlace: time) { _ in
+            opened.auditDraft(for: .backupRestore, on: .deployment, details: [])
+        }
+    }
+
+    @Test("a restoration in place stays, and cannot be carried to a store of before it")
+    func restoration() throws {
+        let opened = try deployment(folder.data)
+        for name in ["first", "second"] { try app(name, in: opened) }
+        try makeCopy()
+        opened.store.close()
+        try restoreInPlace()
+        let restored = try deployment(folder.data)
+        #expect(try restored.keyedRequestsStart(keptFor: 7) == 1_007)
+        try app("third", in: restored)
+        #expect(try restored.keyedRequestsStart(keptFor: 7) == 1_007)
+        #expect(try restored.verifyRows().findings == [])
+        restored.store.close()
+        try putBack()
+        let fault = #expect(throws: OperationalError.self) { try deployment(folder.data) }
+        #expect(fault?.message.contains("before the last `countersign restore --in-place`") == true)
+    }
+
+    @Test("with the summary of the restoration, no table of the store of before it fits")
+    func carriedSummary() throws {
+        let opened = try deployment(folder.data)
+        for name in ["first", "second"] { try app(name, in: opened) }
+        try makeCopy()
+        opened.store.close()
+        try restoreInPlace()
+        let restored = try deployment(folder.data)
+        try app("third", in: restored)
+        restored.store.close()
+        try putBack(keeping: "'all'")
+        let found = try deployment(folder.data, accepting: .any).verifyRows().findings
+        #expect(found.contains(.putBack(table: "app")), "\(found.map(\.text))")
+        #expect(throws: OperationalError.self) { try deployment(folder.data) }
+    }
+
+    @Test("an operator who accepts another end of the audit log goes on with it")
+    func acceptedLog() throws {
+        let opened = try deployment(folder.data)
+        for name in ["first", "second"] { try app(name, in: opened) }
+        opened.store.close()
+        try execute(
+            sql: "DROP TRIGGER audit_is_not_altered; UPDATE audit SET tag = zeroblob(32) WHERE number = 2",
+            in: folder)
+        #expect(throws: OperationalError.self) { try deployment(folder.data) }
+        let examined = try deployment(folder.data, accepting: .any)
+        let found = try examined.verifyRows()
+        #expect(found.findings.contains(.otherLog(recorded: 2, last: 2)), "\(found.findings.map(\.text))")
+        _ = try examined.acceptRows(findings: #require(found.id))
+        examined.store.close()
+        try app("third", in: deployment(folder.data))
+    }
 }

@@ -232,6 +232,39 @@ def test_a_running_gateway_refuses_content_that_was_put_back_by_sql(drill, seen_
         gateway.start()
 
 
+@pytest.mark.parametrize("drill", STORES[:1], indirect=True)
+def test_a_restoration_cannot_be_carried_to_a_store_of_before_it(drill):
+    """That store has more changes and records than the restored one: nothing else tells which is the later."""
+    gateway = drill.gateway
+    drill.copies()
+    for number in range(8):
+        gateway.admin("account", "add", "demo", f"u{number}", "--password-stdin", stdin=PASSWORD + "\n")
+    for _ in range(2):
+        for person in drill.people.values():
+            person.logs_in()
+        gateway.stop()
+        gateway.start()
+    copy(gateway, drill.folder / "before.db")
+    drill.puts_back()
+    restored = drill.run("restore", "--in-place")
+    assert restored.returncode == 0, restored.err
+    gateway.start()
+    gateway.admin("account", "lock", "demo", "bob")
+    gateway.stop()
+    copy(gateway, drill.folder / "restored.db")
+    with contextlib.closing(sqlite3.connect(drill.folder / "restored.db")) as database:
+        last, = database.execute("SELECT max(number) FROM audit").fetchone()
+    for path in gateway.data.glob("countersign.db*"):
+        path.unlink()
+    shutil.copy(drill.folder / "before.db", gateway.data / "countersign.db")
+    drill.sql(
+        "INSERT OR IGNORE INTO main.meta SELECT * FROM old.meta", f"UPDATE main.audit SET record = record || ' ' WHERE number = {last}",
+        copy="restored.db")
+    with pytest.raises(AssertionError, match="from before the last `countersign restore --in-place`"):
+        gateway.start()
+    assert EARLIER in drill.run("account", "list", "demo").err
+
+
 @pytest.mark.parametrize("drill", STORES[1:], indirect=True)
 def test_a_copy_that_lacks_one_keyed_request_is_found(drill):
     """It changes none of the rows that have tags."""

@@ -122,10 +122,11 @@ package final class FollowedHead: Sendable {
         return "\(earlier): it lacks at least \(missing) changes that this data folder has followed"
     }
 
-    /// A tag stands for its record and all before it.
+    /// A tag stands for its record and all before it. A record with another tag, or none, is a difference,
+    /// also if it is not authentic: otherwise an alteration of it would hide another history.
     private func otherHistory(of found: StoreState, _ seen: StoreHead, than kept: StoreHead) -> String? {
         guard kept.restored == seen.restored, kept.audit.number > 0, kept.audit.tag != AuditChain.firstTag,
-            let asked = found.asked, asked != kept.audit
+            found.asked != kept.audit
         else { return nil }
         state.with { $0.isToBeReported = true }
         return
@@ -144,6 +145,11 @@ package final class FollowedHead: Sendable {
         var seen = summary.map { StoreHead(of: $0, transactions: transactions) } ?? kept
         seen.transactions = transactions
         follow(seen)
+    }
+
+    /// Notes the state of a store whose audit log an operator has accepted as it is.
+    func accept(_ found: StoreState) {
+        if let seen = head(of: found) { follow(seen) }
     }
 
     private func follow(_ seen: StoreHead) {

@@ -62,6 +62,8 @@ package enum RowFinding: Sendable, Equatable {
         }
     }
 
+    var isOtherLog: Bool { if case .otherLog = self { true } else { false } }
+
     /// The same as for a row that a read has refused, so that each is reported once.
     var identity: String {
         if case .altered(let table, let row) = self { return "\(table) \(row)" }
@@ -244,6 +246,9 @@ extension Deployment {
                 outcome = try self.acceptRows(findings: id, in: store)
             }
             for fault in try store.applyTogether([change]) { if let fault { throw fault } }
+            if outcome.findings.contains(where: \.isOtherLog) {
+                head.accept(try store.state(askingForAuditRecord: 0))
+            }
             generation.advance()
             return outcome
         }

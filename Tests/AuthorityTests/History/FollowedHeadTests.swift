@@ -93,9 +93,11 @@ extension FollowedHead {
         try head().compare(state(), of: "db")
         let later = state(changes: [50, 60], audit: 9, transactions: 50, record: 77)
         #expect(throws: OperationalError.self) { try head().compare(later, of: "db") }
-        // An alteration of the record does not hide that.
+        // An alteration of the record does not hide that, nor does its removal.
         var altered = later
         altered.asked?.tag = [UInt8](repeating: 1, count: 32)
+        #expect(throws: OperationalError.self) { try head().compare(altered, of: "db") }
+        altered.asked = nil
         #expect(throws: OperationalError.self) { try head().compare(altered, of: "db") }
         // The record that was followed, and further ones.
         try head().compare(state(changes: [50, 60], audit: 9, transactions: 50), of: "db")
