@@ -61,6 +61,25 @@ import Testing
         }
     }
 
+    @Test("the table of another history, which has changed as often, does not fit")
+    func otherHistory() throws {
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
+            try signIn(10..<12, to: store)
+            let other = try keeper(of: path)
+            try end(10, in: store)
+            let later = try keeper(of: path)
+            // All that the change has changed is put back, and another one is made.
+            try other.execute(
+                Self.putBackRows + "DELETE FROM row_digest; INSERT INTO row_digest SELECT * FROM temp.digests")
+            #expect(try TaggedStore.findings(path).findings == [])
+            try end(11, in: store)
+            #expect(try TaggedStore.findings(path).findings == [])
+            try later.execute(Self.putBackRows + Self.putBackDigest)
+            #expect(try TaggedStore.findings(path).findings == [.putBack(table: "session")])
+        }
+    }
+
     @Test(
         "what is changed while the digest is not the summary's cannot be undone unseen",
         arguments: [
