@@ -71,7 +71,8 @@ import Testing
             let later = try keeper(of: path)
             // All that the change has changed is put back, and another one is made.
             try other.execute(
-                Self.putBackRows + "DELETE FROM row_digest; INSERT INTO row_digest SELECT * FROM temp.digests")
+                Self.putBackRows
+                    + "DELETE FROM row_digest; INSERT INTO row_digest SELECT * FROM temp.digests")
             #expect(try TaggedStore.findings(path).findings == [])
             try end(11, in: store)
             #expect(try TaggedStore.findings(path).findings == [])
@@ -123,9 +124,8 @@ import Testing
     private static func record(_ tag: UInt8) -> AuditDraft {
         AuditDraft { head in
             let number = (head?.first ?? 0) + 1
-            let row = AuditRow(
-                number: Int64(number), record: Array("\(number)".utf8), tag: [UInt8](repeating: tag, count: 32))
-            return (row, [number])
+            let (record, tag) = (Array("\(number)".utf8), [UInt8](repeating: tag, count: 32))
+            return (AuditRow(number: Int64(number), record: record, tag: tag), [number])
         }
     }
 
