@@ -27,7 +27,7 @@ package final class Deployment: Sendable {
     package let migration: SchemaOutcome
     /// What a replay guard outside this machine derives its keys from.
     package let replaySecret: Secret
-    private let tombstones = Locked<AccountTombstoneKey?>(nil)
+    private let tombstones: Locked<AccountTombstoneKey?>
     /// Authenticates the rows of copies of the store.
     package let rows: RowAuthenticator
     /// Authenticates the rows of the store itself; every connection to it needs this one.
@@ -76,18 +76,32 @@ package final class Deployment: Sendable {
         generation = try DeploymentGeneration(folder.generation)
         masterKey = try MasterKeyRing(
             keys, checks: checks, in: store, source: source, generation: generation)
+        tombstones = Locked(nil)
         self.actor = actor
         self.clock = clock
         self.rootSealer = rootSealer
         self.folder = folder
         self.policyFiles = policyFiles ?? PolicyFiles(folder: folder.policyFiles)
         self.store = store
-        head = try FollowedHead(in: folder, under: rows, accepting: copy)
+        head = try FollowedHead(in: folder, under: rows, accepting: copy, clock: clock)
         ownRows = rows.following(head)
         try followingStore { () throws(OperationalError) in try store.authenticate(by: ownRows) }
         if !hasBegun, try !KeyFile.exists(folder.storeMark) {
             try KeyFile.make(at: folder.storeMark, holding: Secret(copying: Array("1\n".utf8).span))
         }
+    }
+
+    /// The same deployment, with changes recorded for `actor`.
+    package func acting(as actor: AuditActor) -> Deployment { Deployment(self, actor: actor) }
+
+    private init(_ other: Deployment, actor: AuditActor) {
+        (folder, policyFiles, store) = (other.folder, other.policyFiles, other.store)
+        (generation, masterKey) = (other.generation, other.masterKey)
+        (masterKeySource, migration) = (other.masterKeySource, other.migration)
+        (auditChain, rows, ownRows, head) = (other.auditChain, other.rows, other.ownRows, other.head)
+        (requestKeys, replaySecret) = (other.requestKeys, other.replaySecret)
+        (tombstones, clock, rootSealer) = (other.tombstones, other.clock, other.rootSealer)
+        self.actor = actor
     }
 
     /// Throws if the store is behind the head that this data folder has followed, and tells the other
@@ -114,9 +128,10 @@ package final class Deployment: Sendable {
     /// From when keyed requests are accepted after a restoration: for as long as clients may repeat them,
     /// it is not known which ones ran since the copy was made. 0 for always.
     package func keyedRequestsStart(keptFor seconds: Int64) throws(OperationalError) -> Int64 {
-        let summary = try store.state(askingForAuditRecord: 0).summary.flatMap { rows.openSummary($0) }
-        let restored = summary?.restored ?? 0
-        return max(try folder.keyedRequestsStart() ?? 0, restored == 0 ? 0 : restored + seconds)
+        let restored = rows.restoration(of: try store.state(askingForAuditRecord: 0))
+        return max(
+            try folder.keyedRequestsStart() ?? 0,
+            restored.map { $0.repeated?.keyedRequestsFrom ?? $0.time + seconds } ?? 0)
     }
 
     private func followingStore(_ body: () throws(OperationalError) -> Void) throws(OperationalError) {

@@ -409,7 +409,7 @@ extension MetaName {
         case .webhookKeys: return WebhookSeeds.sealAgain(value, by: seal)
         case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch,
             .sharedSettings, .replayConfirmation, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted,
-            .reportedHead, .movedTo, .movedFrom, .webhooks, .webhookStages:
+            .restoredInPlace, .reportedHead, .movedTo, .movedFrom, .webhooks, .webhookStages:
             return nil
         }
     }

@@ -35,7 +35,8 @@ package enum Tool {
             .accountImport, .accountDevices, .accountForgetDevice,
             .accountExport, .accountErase,
             .sessionList, .sessionRevoke, .nodesChange, .nodes,
-            .meter, .replayStatus, .replayConfirmClock, .drillStore, .drillReplay, .auditList, .auditVerify,
+            .meter, .refusals, .replayStatus, .replayConfirmClock, .drillStore, .drillReplay, .auditList,
+            .auditVerify,
             .auditAccept, .tokenAdd, .tokenList, .tokenRevoke, .console, .webhookAdd,
             .webhookList, .webhookRemove, .webhookTest, .webhookDead, .webhookRetry, .webhookKey, .openAPI,
             .assertionKeys,
@@ -88,7 +89,7 @@ package enum Tool {
             console.reportError(error.message)
             switch error.kind {
             case .usage: return .usage
-            case .failed, .missing: return .failed
+            case .failed, .missing, .forbidden: return .failed
             case .unreachable: return .unreachable
             }
         }

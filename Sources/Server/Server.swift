@@ -167,7 +167,9 @@ public enum Server {
                 + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let webhookStore = try configuration.openStore(of: deployment, interruptedBy: drills.store)
-        let webhooks = WebhookSender(deployment, store: webhookStore) {
+        let webhooks = WebhookSender(
+            deployment, store: webhookStore, guesses: accounts.services.guesses.accounts
+        ) {
             log?.note(subject: "webhooks", message: $0)
         }
         let failures = PublicKeyFailureLimiter()

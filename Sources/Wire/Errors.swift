@@ -306,6 +306,8 @@ package struct OperationalError: Error, Sendable, Equatable, CustomStringConvert
         case failed
         /// The thing that was named does not exist; exit 1.
         case missing
+        /// The caller may not do this; exit 1.
+        case forbidden
         /// The server or a store could not be reached; exit 3.
         case unreachable
     }

@@ -48,6 +48,26 @@ import Testing
         #expect(guesses.attacked(at: 1_003_602) == 1 && guesses.attacked(at: 1_003_603) == 0)
     }
 
+    @Test func anEventHasAllThatNoEventContains() throws {
+        try fail("ada", count: 9, at: 1_000_000)
+        #expect(guesses.dueEvents(at: 1_000_000).isEmpty, "people mistype")
+        try fail("ada", count: 3, at: 1_000_001)
+        guesses.didNotFail(try name("ada"), of: app)
+        _ = guesses.takeReports(at: 1_000_001)
+        let first = try #require(guesses.dueEvents(at: 1_000_001).first)
+        #expect(first == AccountGuesses.Report(app: app, account: try name("ada"), failed: 11))
+        // Another process has added an event: the count is kept, and asked about again.
+        guesses.didAnnounce(first, isAdded: false, at: 1_000_001)
+        try fail("ada", count: 5, at: 1_000_002)
+        #expect(guesses.dueEvents(at: 1_000_600).isEmpty)
+        let second = try #require(guesses.dueEvents(at: 1_000_601).first)
+        #expect(second.failed == 16)
+        try fail("ada", count: 10, at: 1_000_601)
+        guesses.didAnnounce(second, isAdded: true, at: 1_000_601)
+        #expect(guesses.dueEvents(at: 1_004_200).isEmpty)
+        #expect(guesses.dueEvents(at: 1_004_201).map(\.failed) == [10])
+    }
+
     @Test func aFloodOfNamesDisplacesNoAttackedAccount() throws {
         try fail("ada", count: 12, at: 1)
         for number in 0..<5_000 { try fail("made-up-\(number)", at: 2) }

@@ -64,7 +64,7 @@ import Testing
         defer { opened.store.close() }
         let time = try opened.nextRestoration(at: 1_000)
         let restoration = StoreRestoration(at: .sqlite(path: path), authenticatingBy: opened.rows)
-        _ = try restoration.run(at: 1_000, inPlace: time) { _ in
+        _ = try restoration.run(at: 1_000, inPlace: AcceptedRestoration(at: time)) { _ in
             opened.auditDraft(for: .backupRestore, on: .deployment, details: [])
         }
     }

@@ -34,5 +34,10 @@ extension FailingStore {
     func announceWithheld(at now: TrustedTime) throws(OperationalError) {
         try base.announceWithheld(at: now)
     }
+    func announceGuesses(
+        _ failed: Int64, ofAccount number: Int64, at now: TrustedTime
+    ) throws(OperationalError) -> Bool {
+        try base.announceGuesses(failed, ofAccount: number, at: now)
+    }
     func announceStages(at now: TrustedTime) throws(OperationalError) { try base.announceStages(at: now) }
 }

@@ -166,7 +166,7 @@ def test_each_operation_needs_its_scope(served):
         used |= set(scopes)
         if scopes not in tokens:
             tokens[scopes] = served.token_for(f"without-{len(tokens)}", [other for other in ALL if other not in scopes])
-        for name in ("app", "key", "account", "device", "session"):
+        for name in ("app", "key", "account", "device", "session", "event"):
             path = path.replace(f"{{{name}}}", "none")
         status, answer, _ = served.call(method, f"/api/v1{path}", token=tokens[scopes])
         assert (status, answer["code"]) == (403, "scope-missing"), operation["operationId"]

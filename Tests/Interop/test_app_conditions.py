@@ -125,3 +125,18 @@ def test_a_session_that_is_only_named_is_claimed(served):
     assert served.send(bearer.bearing(served, token)).status == 200
     line = until(lambda: [event for event in served.events() if event.get("path") == "/countersign/v1/session"], "no event")[-1]
     assert line["account"] and line["session"] and not [name for name in line if name.startswith("claimed")]
+
+
+def test_refusals_of_callers_with_proof_are_kept_apart(served):
+    """A stranger's refusals cannot displace those of a caller that has proved something."""
+    def kept(name: str) -> bytes:
+        return (served.data / f"refusals-{name}").read_bytes()
+
+    key = served.add_release("failing")
+    served.backend.answer = failing
+    assert served.send(key.request(target="/proven")).status == 500
+    failed, = until(lambda: [event["event"] for event in served.events() if event.get("path") == "/proven"], "no event")
+    refused = json.loads(served.send(f"GET / HTTP/1.1\r\nHost: {key.authority}\r\n\r\n".encode()).body)["instance"]
+    for name, event, other in (("proven", failed, refused), ("unproven", refused, failed)):
+        until(lambda name=name, event=event: event.encode() in kept(name), f"not among the {name}")
+        assert other.encode() not in kept(name)

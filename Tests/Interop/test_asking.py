@@ -104,6 +104,14 @@ def test_nobody_is_asked_without_a_terminal(served, tmp_path):
     assert done.returncode == 2 and "--account" in done.err
 
 
+def test_sessions_are_among_the_callers_that_are_cut_off(served, tmp_path):
+    anna, other = (Person(served, tmp_path / name, name).signs_up().logs_in() for name in ("anna", "other"))
+    for number, person in enumerate((anna, other)):
+        told = json.loads(served.admin("release", "retire", person.release["key_id"], "--at", "now", "--update-url",
+                                       "https://example.com/app", "--json").out)["cut_off"]
+        assert (told["releases"], told["sessions"]) == (1, 1), number
+
+
 def test_what_cuts_callers_off_asks_with_their_number(served):
     """At a terminal, unless --yes is given. Without one it goes on, and standard error has the number."""
     key = served.add_release("demo", "android", "9.0")

@@ -18,6 +18,7 @@ from backend import Backend
 from bearer import add_app, login
 from failing import FailingDisk, needs_mounts
 from test_console import Browser, Deployment, Visitor, chromium  # noqa: F401
+from postgres import Postgres, programs
 from waiting import until
 
 SOON = 10
@@ -112,18 +113,20 @@ def test_the_store_is_locked(tmp_path):
         page.until()
 
 
+@pytest.mark.skipif(programs() is None, reason="no postgres")
 def test_the_page_is_there_while_the_store_is_not(tmp_path):
-    """The database's file is away: what the process itself knows is shown, and what is not there is said."""
-    with Deployment(tmp_path) as deployment:
-        page = night(deployment)
-        database = deployment.data / "countersign.db"
-        database.rename(tmp_path / "away")
-        database.mkdir()
-        text = page.text
-        assert text.count("This cannot be shown now: ") == 3 and "Requests a minute in the last hour" in text, text
-        database.rmdir()
-        (tmp_path / "away").rename(database)
-        assert "This cannot be shown now" not in page.text and "Audit records" in page.text
+    """The database is away: what the process itself knows is shown, and what is not there is said."""
+    database = Postgres()
+    try:
+        with Deployment(tmp_path, environment={"COUNTERSIGN_STORE": database.create("night")}) as deployment:
+            page = night(deployment)
+            database.stop()
+            text = page.text
+            assert text.count("This cannot be shown now: ") == 3 and "Requests a minute in the last hour" in text, text
+            database.start()
+            until(lambda: "This cannot be shown now" not in page.text and "Audit records" in page.text, lambda: page.text)
+    finally:
+        database.remove()
 
 
 def certificate(folder: pathlib.Path, days: float) -> None:

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import itertools
 import json
+import re
 import signal
 import socket
 
@@ -16,6 +17,7 @@ from nodes import HOST, Cluster, Node, sent
 from person import PASSWORD, Person
 from postgres import Postgres, programs
 from signing import ReleaseKey
+from test_webhooks import Receiver
 from waiting import until
 from wire import Closed
 
@@ -182,6 +184,34 @@ def test_three_nodes_give_no_more_tries_than_one(server, tmp_path):
         # Names without an account count the same.
         assert tries(cluster, cluster.nodes, ["nobody"]) == 6
         assert guessed(cluster, cluster.nodes[-1], "user-0", "password of user-0") == "too-many-attempts"
+
+
+def test_an_account_that_is_guessed_at_is_one_event(server, tmp_path):
+    """Each node counts the logins that begin at it; the database decides which of them adds the event of this hour."""
+    receiver = Receiver(tmp_path / "receiver")
+    with Cluster(tmp_path, server.create("guessed"), (), (), accounts=1) as cluster:
+        one, other = cluster.nodes
+        made = one.admin("webhook", "add", receiver.url, "--ca", receiver.authority.path, "--allow-private", "--json")
+        hook = json.loads(made.out)["id"]
+
+        def guess(node: Node, count: int) -> None:
+            for _ in range(count):
+                assert guessed(cluster, node, "user-0") == "wrong-credentials"
+
+        guess(one, 12)
+        event = receiver.wait("account.guessed")
+        assert event["count"] == 12 and event["account"] == "name:user-0" and event["app"] == "demo"
+        guess(other, 15)
+        until(lambda: any(note.get("log") == "guesses" for note in other.events()), "the other node has counted them")
+        # Its next look at the outbox shows the delivery that waits then, after it has asked about the event.
+        receiver.answer = 500
+        one.admin("webhook", "test", hook)
+        waiting = until(lambda: re.search(r"^countersign_webhook_waiting ([1-9]\d*)$", other.asked("/metrics")[1], re.MULTILINE),
+                        "it has looked at the outbox")
+        assert waiting[1] == "1", "an event of the other node waits beside it"
+        receiver.answer = 204
+        assert [event["type"] for event in receiver.events()].count("account.guessed") == 1
+    receiver.close()
 
 
 def test_without_the_database_no_guess_is_tried(tmp_path):

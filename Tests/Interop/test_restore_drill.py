@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+import bearer
 from backend import Backend
 from clock import Clock
 from gateway import Gateway, run
@@ -19,6 +20,7 @@ from nodes import Cluster, sent
 from person import PASSWORD, Person
 from postgres import programs
 from redis import RedisServer, is_installed
+from signing import digest
 from waiting import until
 
 needs_postgres = pytest.mark.skipif(programs() is None, reason="no postgres")
@@ -43,8 +45,9 @@ class Drill:
         environment = {"COUNTERSIGN_STORE": postgres.create(self.name)} if postgres else {}
         self.gateway = Gateway(folder / "gateway", "--upstream", self.backend.url, environment=environment, clock=self.clock)
         self.gateway.start()
-        self.gateway.add_app("demo", registration="open", upload_tickets="10")
+        self.gateway.add_app("demo", registration="open", upload_tickets="100", password_login="on", slots="unlimited")
         self.key, self.retired = self.gateway.add_release(), self.gateway.add_release(version="0.9")
+        self.gateway.key = self.key
         self.people = {name: Person(self.gateway, folder / name, name).signs_up().logs_in() for name in ("alice", "bob", "carol", "dave")}
 
     @property
@@ -89,6 +92,18 @@ class Drill:
     def run(self, *arguments: object) -> subprocess.CompletedProcess:
         return run(*arguments, "--data", self.gateway.data, environment=self.gateway.environment)
 
+    def signs_in(self, line, name: str) -> str:
+        return json.loads(sent(line, bearer.login(self.gateway, name), 200).body)["token"]
+
+    def ticket(self, line, token: str) -> str:
+        asked = {"method": "PUT", "target": "/file", "content_digest": digest(b"x"), "length": 1, "expires_in": 3600}
+        fields = [("authorization", f"Bearer {token}"), ("content-type", "application/json")]
+        return json.loads(sent(line, self.key.request("POST", f"{bearer.PREFIX}/uploads", json.dumps(asked).encode(), fields=fields), 201).body)["ticket"]
+
+    def uploads(self, ticket: str) -> int:
+        head = f"PUT /file HTTP/1.1\r\nHost: {self.key.authority}\r\nCountersign-Ticket: {ticket}\r\nContent-Length: 1\r\n\r\n"
+        return self.gateway.send(head.encode() + b"x").status
+
     def ends(self) -> None:
         """Something of every kind."""
         assert self.people["alice"].run("logout").returncode == 0
@@ -107,12 +122,28 @@ def drill(request, tmp_path):
 
 def test_nothing_that_ended_lives_after_a_restore(drill):
     gateway, dave = drill.gateway, drill.people["dave"]
-    (drill.folder / "file").write_bytes(b"x")
+    for name in ("erin", "frank"):
+        gateway.admin("account", "add", "demo", name, "--password-stdin", stdin=f"password of {name}\n")
+    with gateway.connect() as line:
+        tokens = [drill.signs_in(line, "erin") for _ in range(60)]
+        tickets = [drill.ticket(line, token) for token in tokens[:40]]
     code = json.loads(gateway.admin("account", "reset", "demo", "dave", "--json").out)["reset_code"]
-    assert dave.run("upload-ticket", "--file", str(drill.folder / "file"), "/files/x").returncode == 0
     drill.copies()
-    keyed = {"fields": [("Idempotency-Key", '"k"')]}
-    assert gateway.send(drill.key.request("POST", "/pay", b"1", **keyed)).status == 200
+    keys = [{"fields": [("Idempotency-Key", f'"{number}"')]} for number in range(40)]
+    # More than 200 changes, of every kind.
+    with gateway.connect() as line:
+        for keyed in keys:
+            sent(line, drill.key.request("POST", "/pay", b"1", **keyed), 200)
+        for token in tokens[40:]:
+            sent(line, bearer.bearing(gateway, token, "POST", "/logout"), 200)
+        later_tokens = [drill.signs_in(line, "erin") for _ in range(70)]
+        for token in later_tokens[:40]:
+            sent(line, bearer.bearing(gateway, token, "POST", "/logout"), 200)
+    for ticket in tickets[:30]:
+        assert drill.uploads(ticket) == 200
+    device, = json.loads(gateway.admin("account", "devices", "demo", "alice", "--json").out)["devices"]
+    gateway.admin("account", "forget-device", "demo", "alice", device["device"])
+    gateway.admin("account", "remove", "demo", "frank")
     assert sets_password(dave, code, "another password").returncode == 0
     drill.ends()
     drill.puts_back()
@@ -128,8 +159,8 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
     assert restored.returncode == 0, restored.err
     outcome = json.loads(restored.out)
     assert {name: outcome[name] for name in ("sessions_ended", "reset_codes_removed", "upload_tickets_removed", "known_devices_removed")} == {
-        "sessions_ended": 4, "reset_codes_removed": 1, "upload_tickets_removed": 1, "known_devices_removed": 4}
-    assert outcome["repeated"] == {"erased": 1, "reserved_names": 0, "locked": 1, "removed": 0, "retired": 1}
+        "sessions_ended": 64, "reset_codes_removed": 1, "upload_tickets_removed": 40, "known_devices_removed": 4}
+    assert outcome["repeated"] == {"erased": 1, "reserved_names": 0, "locked": 1, "removed": 1, "retired": 1}
     record = json.loads(gateway.admin("audit", "list", "--last", "10", "--json").out)["records"]
     assert [each["details"]["head"] for each in record if each["action"] == "backup.restore"] == [outcome["head"]]
 
@@ -141,15 +172,26 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
         if drill.clock:
             drill.clock.advance(65)
         until(lambda: gateway.send(drill.key.request(created=later)).status == 200)
-        again = gateway.send(drill.key.request("POST", "/pay", b"1", created=later, **keyed))
-        assert again.status == 503 and "restored" in gateway.event(json.loads(again.body)["instance"])["detail"]
-        assert len([seen for seen in drill.backend.seen if seen.target == "/pay"]) == 1
+        with gateway.connect() as line:
+            for keyed in keys:
+                again = sent(line, drill.key.request("POST", "/pay", b"1", created=later, **keyed), 503)
+                assert json.loads(again.body)["code"] == "unavailable"
+            for token in tokens + later_tokens:
+                asked = drill.key.request("GET", f"{bearer.PREFIX}/session", fields=[("authorization", f"Bearer {token}")], created=later)
+                assert json.loads(sent(line, asked, 401).body)["code"] in ("session-ended", "session-required", "unknown-key")
+        assert "restored" in gateway.event(json.loads(again.body)["instance"])["detail"]
+        assert len([seen for seen in drill.backend.seen if seen.target == "/pay"]) == len(keys)
+        for ticket in tickets:
+            assert drill.uploads(ticket) == 401
+        assert len([seen for seen in drill.backend.seen if seen.target == "/file"]) == 30
+        assert json.loads(gateway.admin("account", "devices", "demo", "alice", "--json").out)["devices"] == []
         assert gateway.send(drill.retired.request(created=later)).status == 426
         sessions = json.loads(gateway.admin("session", "list", "demo", "--json").out)["sessions"]
         assert sessions == []
         accounts = {each["account"]: each["state"] for each in json.loads(gateway.admin("account", "list", "demo", "--json").out)["accounts"]}
         erased, = [name for name in accounts if name.startswith("erased-")]
-        assert accounts == {"alice": "active", "bob": "locked", "dave": "active", erased: "removed"}
+        assert accounts == {
+            "alice": "active", "bob": "locked", "dave": "active", erased: "removed", "erin": "active", "frank": "removed"}
         if drill.clock:
             for name in ("bob", "dave"):
                 assert drill.people[name].run("request", "/hello").returncode == 1

@@ -38,6 +38,7 @@ def test_a_new_app_asks_for_a_session_and_says_so(gateway):
     key = gateway.add_release("shop")
     refused = gateway.send(key.request("GET", "/orders"))
     assert code(refused) == "session-required"
+    assert code(gateway.send(key.request("GET", "/countersign/v1/sessions"))) == "session-required", "the authority's own route"
     event = gateway.event(json.loads(refused.body)["instance"])
     assert "/ asks for `session`" in event["detail"] and "countersign route set shop / --require signed" in event["detail"]
     gateway.admin("route", "set", "shop", "/", "--require", "signed")

@@ -5,6 +5,7 @@ import base64
 import datetime
 import http.server
 import json
+import re
 import signal
 import sqlite3
 import ssl
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from http_message_signatures import HTTPMessageVerifier, HTTPSignatureKeyResolver, InvalidSignature, algorithms
 
 from authority import Authority
+from clock import Clock
 from gateway import run
 from person import Person
 from test_metrics import Administered
@@ -245,6 +247,25 @@ def test_a_failed_delivery_is_tried_again_and_given_up_at_last(served, receiver)
     assert "not delivered: it answers 500" in log and "delivered again" in log
 
 
+def test_attempts_are_made_when_time_passes_and_not_by_a_clock_that_was_set(receiver, tmp_path):
+    clock = Clock(tmp_path)
+    with Deployment(tmp_path / "gateway", clock=clock) as served:
+        receiver.answer = 500
+        served.admin("webhook", "test", served.add(receiver))
+        until(lambda: served.outbox()[0][1] == 1, "the first attempt")
+        clock.jumps(-21_600)
+        clock.advance(10)
+        until(lambda: served.outbox()[0][1] == 2, "the second attempt")
+        created = int(re.search("created=([0-9]+)", receiver.got[1].headers["Signature-Input"])[1])
+        assert abs(created - clock.now - 21_600) < 60
+        clock.jumps(21_600)
+        clock.advance(3_600)
+        until(lambda: served.outbox()[0][1] == 3, "the third attempt")
+        receiver.answer = 204
+        clock.advance(3_600)
+        until(lambda: served.outbox() == [], "the fourth attempt")
+
+
 def test_what_was_committed_is_delivered_after_a_crash(served, receiver):
     served.add(receiver)
     receiver.go.clear()
@@ -306,6 +327,12 @@ def test_a_slow_endpoint_holds_no_other(served, receiver, tmp_path):
     served.admin("webhook", "test", quick)
     receiver.wait("webhook.test")
     assert slow.got == []
+    # An attempt takes its delivery by a later time at which it is due. At most two go to one endpoint.
+    database = sqlite3.connect(served.data / "countersign.db")
+    taken, = database.execute("SELECT count(*) FROM webhook_delivery WHERE endpoint = ? AND due > created AND attempts = 0",
+                              (hook,)).fetchone()
+    database.close()
+    assert 1 <= taken <= 2
     slow.go.set()
     slow.close()
 

@@ -271,8 +271,12 @@ import Waiting
         defer { node.stop() }
         let seen = entry("seen")
         #expect(await node.code(seen) == nil)
+        // Other tests use other databases of the same server.
         try sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'")
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE application_name = 'countersign' AND datname = current_database()
+            """)
         await until("the entry's replay") { await node.code(seen) == .replayed }
         #expect(node.replay.usage.epoch == 1)
     }

@@ -101,6 +101,16 @@ import Testing
         #expect(sent.isOver(after: 600, by: clock(wall, monotonic)) == isOver)
     }
 
+    @Test("only a response over TLS states how long keys are kept")
+    func plaintextProlongsNoKey() {
+        let lifetime = KeyLifetime()
+        let field = HeaderField("Idempotency-Keys-Kept", value: "1200")
+        lifetime.note([field], over: .plaintext)
+        #expect(lifetime.seconds == 600)
+        lifetime.note([field], over: .tls)
+        #expect(lifetime.seconds == 1_200)
+    }
+
     /// Takes the key away, so that the server cannot recognize a copy.
     private struct KeyRemoving: APIInterceptor {
         func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {

@@ -31,6 +31,18 @@ import Testing
         }
     }
 
+    @Test func aRouteThatNeedsASessionFindsNobodySignedIn() async throws {
+        let world = try await World()
+        let client = try world.client()
+        await world.backend.plan(.refuse("session-required"), at: "/orders")
+        var request = APIRequest("/orders")
+        request.caller = .app
+        await #expect { try await client.data(for: request) } throws: { error in
+            guard case CountersignError.signedOut(let end) = error else { return false }
+            return end.how == .never
+        }
+    }
+
     @Test func anUpdateThatIsRequiredPausesTraffic() async throws {
         let world = try await World()
         let client = try await world.signedIn()

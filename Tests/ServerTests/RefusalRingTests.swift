@@ -104,10 +104,81 @@ import Testing
         let kept = try #require(refusals.refusal(of: refusal(1, code: "").event))
         #expect(kept.code == "replayed" && kept.time == 1 && kept.named?.release == "r_1")
         #expect(kept.line == Array("{\"n\":1}".utf8))
-        #expect(refusals.codes == ["replayed", "unsigned"])
-        #expect(refusals.all(of: "unsigned").first?.time == 3_999)
+        let listing = refusals.report(atMost: 1)
+        #expect(Set(listing.causes.keys) == ["replayed", "unsigned"])
+        #expect(listing.causes["unsigned"]?.latest == 3_999)
+        #expect(listing.refusals.map(\.time) == [3_999])
+        #expect(refusals.report(of: RefusalFilter(code: "replayed"), atMost: 9).refusals.map(\.time) == [1])
         #expect(refusals.refusal(of: refusal(2, code: "").event) == nil, "the oldest gave way")
         #expect(refusals.refusal(of: "no id") == nil)
         #expect(refusals.store?.oldest.proven == 1)
+    }
+
+    @Test func aSearchReadsABoundedNumberOfRecords() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let bytes = 8 << 20
+        do {
+            let store = try RefusalStore(in: folder.path, bytes: bytes)
+            try store.start()
+            store.add(refusal(1, code: "stale"), isProven: true)
+            store.stop()
+        }
+        for (number, found) in [(RefusalStore.mostRead - 1, 1), (1, 0)] {
+            do {
+                let ring = try RefusalRing(path("refusals-proven"), bytes: bytes / 2)
+                for each in 0..<number { #expect(ring.append([], id: id(each + 2), at: 2)) }
+            }
+            let store = try RefusalStore(in: folder.path, bytes: bytes)
+            #expect(store.latest(10) { _ in true }.count == found)
+            #expect(store.refusal(of: refusal(1, code: "").event) != nil, "the index finds it all the same")
+        }
+    }
+
+    @Test func aReaderFollowsAWriterAndWritesNothing() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        #expect(try RefusalStore(reading: folder.path) == nil, "nothing is kept yet")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        let ring = try RefusalRing(path("refusals-proven"), bytes: 1 << 20)
+        let reader = try #require(try RefusalRing(reading: path("refusals-proven")))
+        #expect(reader.oldest == nil && reader.record(of: id(1)) == nil)
+        // Twice around the file: the reader never sees a record that it was not given.
+        for number in 0..<3_000 {
+            #expect(ring.append(bytes(number), id: id(number), at: Int64(number)))
+            guard number % 100 == 0 else { continue }
+            #expect(reader.record(of: id(number))?.bytes == bytes(number))
+            var newest: Int64?
+            reader.walk(atMost: 1) { record in
+                newest = record.time
+                return true
+            }
+            #expect(newest == Int64(number))
+        }
+        let store = try #require(try RefusalStore(reading: folder.path))
+        #expect(store.oldest.proven == ring.oldest && store.oldest.unproven == nil)
+        try Data("no ring".utf8).write(to: folder.appending(path: "refusals-unproven"))
+        #expect(try RefusalRing(reading: path("refusals-unproven")) == nil)
+        #expect(try RefusalStore(reading: folder.path) != nil)
+    }
+
+    @Test func listsAreFiltered() throws {
+        let refusals = RecentRefusals()
+        for (number, named) in [("demo", "r_1"), ("demo", "r_2"), ("shop", "r_3")].enumerated() {
+            let line = Array("{\"claimed_app\":\"shop\"}".utf8)
+            refusals.add(
+                RecentRefusal(
+                    event: "\(number)", code: number == 0 ? "stale" : "unsigned", line: line,
+                    named: number == 2 ? nil : named, search: .notMade, time: Int64(number)))
+        }
+        func found(_ filter: RefusalFilter) -> [String] {
+            refusals.report(of: filter, atMost: 9).refusals.map(\.event)
+        }
+        #expect(found(RefusalFilter()) == ["2", "1", "0"])
+        #expect(found(RefusalFilter(app: "demo")) == ["1", "0"])
+        #expect(found(RefusalFilter(app: "shop")) == ["2"], "by the line of the log")
+        #expect(found(RefusalFilter(release: "r_2")) == ["1"])
+        #expect(found(RefusalFilter(app: "demo", code: "stale")) == ["0"])
+        #expect(found(RefusalFilter(app: "none")).isEmpty)
+        let listing = refusals.report(atMost: 1)
+        #expect(listing.refusals.count == 1 && listing.causes["unsigned"]?.count == 2, "all are counted")
     }
 }

@@ -64,4 +64,9 @@ import Testing
             String(decoding: notice.body(id: "evt_1"), as: UTF8.self)
                 == #"{"id":"evt_1","type":"session.ended","time":7,"app":"demo","reason":"signed-out"}"#)
     }
+
+    @Test(arguments: [(0, 100_000), (1, 100_000), (4, 25_000)])
+    func endpointsShareTheOutboxEqually(number: Int, share: Int64) {
+        #expect(WebhookShares(among: number).endpoint == share)
+    }
 }

@@ -32,6 +32,7 @@ extension StoreContract {
         try givenUp()
         try stages()
         try accountEvents(account)
+        try guesses(at: account)
         try make().remove(.webhooks)
         for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
         #expect(try make().deliveryCounts() == WebhookCounts())
@@ -144,6 +145,11 @@ extension StoreContract {
             }
         }
         #expect(try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents)
+        // Sign-ins use up no event about the account's security.
+        let revoked = try Self.session(2_001, of: account, at: began, key: UInt8(truncatingIfNeeded: 901))
+        _ = try make().end(
+            .one(revoked.id), with: SessionTermination(.revoked, at: began + 1), recording: nil)
+        #expect(try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents + 1)
         let ended = try make().end(
             .account(account.number, except: nil), with: SessionTermination(.disabled, at: began + 1),
             recording: nil)
@@ -151,7 +157,8 @@ extension StoreContract {
         let first = try #require(try make().takeDelivery(dueAt: began + 1, leaving: [], for: 1_000))
         #expect(try types([first]) == ["w_2 session.ended"], "it came last")
         #expect(
-            try make().deliveryCounts().waiting == 2 * WebhookShares.accountEvents + Int64(ended.count))
+            try make().deliveryCounts().waiting
+                == 2 * WebhookShares.accountEvents + 1 + Int64(ended.count))
         try make().announceWithheld(at: .at(began + WebhookShares.window - 1))
         for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
         try make().announceWithheld(at: .at(began + WebhookShares.window))
@@ -164,6 +171,35 @@ extension StoreContract {
         #expect(document.root["since"].flatMap { document.integer($0, in: 0...1_000_000) } == Int(began))
         for delivery in told { try make().finishDelivery(delivery.number) }
         #expect(try make().droppedDeliveries().isEmpty)
+    }
+
+    /// An account has one event about failed logins an hour, whichever process asks, also if its other events
+    /// were counted meanwhile.
+    private func guesses(at account: Account) throws {
+        let began: Int64 = 300_000
+        func isSettled(_ failed: Int64, at now: Int64) throws -> Bool {
+            try make().announceGuesses(failed, ofAccount: account.number, at: .at(now))
+        }
+        #expect(try isSettled(12, at: began))
+        #expect(try !isSettled(15, at: began + 1), "another process asks")
+        let told = try take(at: 10_000_000)
+        #expect(try types(told) == ["w_2 account.guessed"])
+        let document = try JSONReader.read(told[0].body)
+        #expect(document.root["account"]?.string == "name:\(account.name)")
+        #expect(document.root["count"].flatMap { document.integer($0, in: 0...1_000) } == 12)
+        let session = try Self.session(3_000, of: account, at: began + 1, key: UInt8(truncatingIfNeeded: 901))
+        guard case .yes = try open(session, .unlimited, at: began + 1) else {
+            throw OperationalError(.failed, message: "not opened")
+        }
+        try make().announceWithheld(at: .at(began + 1 + WebhookShares.window))
+        #expect(try !isSettled(15, at: began + AccountGuesses.reportSeconds - 1))
+        try make().announceWithheld(at: .at(began + AccountGuesses.reportSeconds))
+        #expect(try isSettled(15, at: began + AccountGuesses.reportSeconds))
+        // A clock that was far ahead holds nothing back.
+        #expect(try isSettled(11, at: began + 40 * AccountGuesses.reportSeconds))
+        #expect(try isSettled(13, at: began + 3 * AccountGuesses.reportSeconds))
+        #expect(try make().announceGuesses(12, ofAccount: 999_999, at: .at(began)), "no such account")
+        for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
     }
 
     /// Each stage is told once, by whichever process comes first.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from . import transport
+from . import keylife, transport
 from .encoding import encode
 from .errors import ClientError
 from .setup import Setup
@@ -49,6 +49,8 @@ class Reply:
 class Channel:
     def __init__(self, setup: Setup, state: State):
         self.setup, self.state = setup, state
+        # Seconds for which the server recognizes an idempotency key, as far as it has said so.
+        self.keys_kept = keylife.LOWEST
 
     @property
     def pinned_setup(self) -> Setup:
@@ -77,17 +79,23 @@ class Channel:
         return True
 
     def send(self, method: str, target: str, key: Key, fields: dict[str, str], body: bytes,
-             keys: dict[str, bytes], countersign: Callable[[Request], None] | None = None) -> Reply:
+             keys: dict[str, bytes], countersign: Callable[[Request], None] | None = None,
+             check: Callable[[], None] | None = None) -> Reply:
         """Signs and sends. The first `stale` corrects the clock, and the request is signed anew and sent
         once more. `keys` are those that a session's answers may be signed with; `countersign` adds a
-        second signature."""
+        second signature. `check` is called before each copy is sent, and raises where none may be sent."""
         for is_last in (False, True):
+            if check:
+                check()
             request = Request(method, target, self.setup.authority, dict(fields), body)
             sign(request, key, self.now())
             if countersign:
                 countersign(request)
             asked = time.monotonic()
             answer = transport.exchange(request, self.pinned_setup)
+            # Every connection of this client is TLS.
+            kept = keylife.stated(answer.fields.get("idempotency-keys-kept"))
+            self.keys_kept = self.keys_kept if kept is None else kept
             signer, used = verify(answer, request, self.authority_keys, keys)
             if used is not None and used == self.setup.next_authority_key:
                 self.note_next_key(used)

@@ -12,6 +12,7 @@ from . import opaque, pins, sodium
 from .channel import Channel, Reply
 from .encoding import account_name, decode, encode, password_bytes, transcript
 from .errors import ClientError
+from .keylife import SendingTime
 from .session import OnlyKey, Session, request_key, token
 from .setup import Setup
 from .signatures import Answer, Request, add_device_signature
@@ -134,21 +135,31 @@ class Client:
     def call(self, method: str, target: str, fields: dict[str, str] | None = None, body: bytes = b"",
              once: bool = False) -> Answer:
         """A signed call of the backend. With `once` it bears an idempotency key, and is sent again under
-        the same key where no answer came: it is done once."""
+        the same key where no answer came: it is done once. It is not sent again where the server may have
+        forgotten the key meanwhile: the error is `outcome-unknown`."""
         fields = {name.lower(): value for name, value in (fields or {}).items()}
         if once:
             fields["idempotency-key"] = encode(os.urandom(16))
         losses, is_renewed, by_device = 0, False, False
+        # When the first copy was sent that may have arrived.
+        lost: SendingTime | None = None
+
+        def check() -> None:
+            if lost is not None and lost.is_over(self._channel.keys_kept):
+                raise ClientError("outcome-unknown", "the server may have forgotten the idempotency key")
+
         while True:
+            sent = SendingTime()
             session = self.session
             used = session.token
             try:
                 reply = self._channel.send(method, target, session.key, fields, body, session.answer_keys,
-                                           self._countersign if by_device else None)
+                                           self._countersign if by_device else None, check)
             except ClientError as error:
                 losses += 1
                 if error.code != "network" or not once or losses > 1:
                     raise
+                lost = lost or sent
                 continue
             self._channel.note_update(reply)
             refusal = reply.error() if reply.refusal else None

@@ -6,6 +6,8 @@ class ClientError(Exception):
     or one of
 
     - `network`: no complete answer came; whether the request arrived is not known
+    - `outcome-unknown`: a request with an idempotency key may have arrived, and is not sent again, because
+      the server may have forgotten the key
     - `untrusted-server`: the certificate is not one of the pinned; nothing was sent
     - `false-answer`: the answer is not signed, is signed by a key that is not known, or is bound to
       another request

@@ -36,8 +36,8 @@ package enum APIScope: String, Sendable, CaseIterable {
         case .webhooksRead: "webhooks, and deliveries that were given up: they name accounts"
         case .webhooksWrite: "add and remove webhooks, which are told of what accounts do; retry and rotate"
         case .serverRead:
-            "version, nodes, counts of requests, public keys and tokens; in the console also doctor, and the "
-                + "log's lines of refused requests"
+            "version, nodes, counts of requests, the log's lines of refused requests, public keys and "
+                + "tokens; in the console also doctor"
         case .serverWrite: "reload the settings"
         }
     }

@@ -102,6 +102,8 @@ package struct DataFolder: Sendable, Equatable {
     package var keyedRequestsFrom: String { file("keyed-requests-from") }
     /// The highest head of the store that was followed (``FollowedHead``).
     package var followedHead: String { file("followed-head") }
+    /// The latest changes of this folder's processes (``StoreChangeFile``).
+    package var recentChanges: String { file("recent-changes") }
     package var tls: String { file("tls") }
 
     /// Throws if there is no folder at the path.

@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignMemory
 import CountersignWire
 
@@ -11,6 +12,8 @@ package final class FollowedHead: Sendable {
     private struct State {
         var kept: StoreHead?
         var fault: OperationalError?
+        /// Of the store that was followed last.
+        var restoration: AcceptedRestoration?
         /// Whether the other nodes are to be told of ``kept``.
         var isToBeReported = false
         /// Ends with ``fault``.
@@ -22,15 +25,27 @@ package final class FollowedHead: Sendable {
     private let state: Locked<State>
     /// Used by one thread at a time; a write takes microseconds.
     private let file: Locked<HeadFile>
+    private let changes: StoreChangeFile
+    private let clock: any TimeSource
 
     /// With ``AcceptedCopy/any``, no store is refused, and none is followed.
     init(
-        in folder: DataFolder, under rows: RowAuthenticator, accepting accepted: AcceptedCopy = .latest
+        in folder: DataFolder, under rows: RowAuthenticator, accepting accepted: AcceptedCopy = .latest,
+        clock: any TimeSource = SystemTime()
     ) throws(OperationalError) {
-        (self.rows, self.accepted) = (rows, accepted)
+        (self.rows, self.accepted, self.clock) = (rows, accepted, clock)
+        changes = StoreChangeFile(in: folder)
         var file = try HeadFile(folder.followedHead)
         state = Locked(State(kept: file.newest(under: rows)))
         self.file = Locked(file)
+    }
+
+    /// The head that another data folder keeps.
+    package static func kept(
+        in folder: DataFolder, under rows: RowAuthenticator
+    ) throws(OperationalError) -> StoreHead? {
+        var file = try HeadFile(folder.followedHead)
+        return file.newest(under: rows)
     }
 
     package var kept: StoreHead? { state.with { $0.kept } }
@@ -73,7 +88,11 @@ package final class FollowedHead: Sendable {
         let found = try read(kept?.audit.number ?? 0)
         // Without a summary that opens, nothing is known; the check of all rows reports that.
         guard let seen = head(of: found) else { return }
-        guard let reason = difference(of: found, seen, from: kept) else { return follow(seen) }
+        let restoration = rows.restoration(of: found)
+        state.with { $0.restoration = restoration }
+        guard let reason = difference(of: found, seen, from: kept, after: restoration) else {
+            return follow(seen)
+        }
         throw refusal(of: place, reason: reason)
     }
 
@@ -101,11 +120,21 @@ package final class FollowedHead: Sendable {
         return fault
     }
 
-    private func difference(of found: StoreState, _ seen: StoreHead, from kept: StoreHead?) -> String? {
-        if let reported = found.reported.flatMap({ rows.openHead($0) }), reported.restored >= seen.restored {
+    private func difference(
+        of found: StoreState, _ seen: StoreHead, from kept: StoreHead?,
+        after restoration: AcceptedRestoration?
+    ) -> String? {
+        if let reported = found.reported.flatMap({ rows.openHead($0) }),
+            reported.restored >= seen.restored || restoration?.lacks(reported) == true
+        {
             return "\(FollowedHead.earlier): another node has followed a later one"
         }
         guard let kept else { return nil }
+        if restoration?.lacks(kept) == true {
+            state.with { $0.isToBeReported = true }
+            return "\(FollowedHead.earlier): `restore --in-place --lost` has not ended again all that this "
+                + "data folder, or the replay guard, has followed"
+        }
         return missing(in: seen, from: kept) ?? otherHistory(of: found, seen, than: kept)
     }
 
@@ -152,6 +181,15 @@ package final class FollowedHead: Sendable {
         if let seen = head(of: found) { follow(seen) }
     }
 
+    /// Keeps what a transaction of this process has changed, which may have been committed. What is lost with
+    /// a database can then be ended again.
+    package func keep(_ change: StoreChange) {
+        guard accepted == .latest else { return }
+        var change = change
+        change.time = clock.estimate
+        changes.append(change, under: rows)
+    }
+
     private func follow(_ seen: StoreHead) {
         let isNews = state.with { state in
             guard state.fault == nil else { return false }
@@ -168,6 +206,11 @@ package final class FollowedHead: Sendable {
     package func exchange(_ sealed: [UInt8]?) -> [UInt8]? {
         let there = sealed.flatMap { rows.openHead($0) }
         if let there { follow(there) }
+        if let there, state.with({ $0.restoration?.lacks(there) }) == true {
+            // The next look finds it in ``kept``, and tells the other nodes.
+            state.with { $0.kept = there }
+            return nil
+        }
         guard let kept, there?.missing(comparedWith: kept) != 0 else { return nil }
         return rows.seal(kept)
     }

@@ -32,6 +32,12 @@ package struct StoreHead: Sendable, Equatable {
         return max(count, rows)
     }
 
+    /// A number that each change of authenticated rows and each record of the audit log increases.
+    package var position: UInt64 { changes.reduce(UInt64(bitPattern: audit.number), &+) }
+
+    /// Whether the store had come further than to that ``position``.
+    package func isBeyond(_ position: UInt64) -> Bool { Int64(bitPattern: self.position &- position) > 0 }
+
     /// Moves on to what another head of the store has beyond this one.
     mutating func advance(to other: StoreHead) {
         guard restored == other.restored else {
@@ -67,6 +73,53 @@ package struct StoreHead: Sendable, Equatable {
     }
 }
 
+/// An operator's acceptance of an earlier copy as the store.
+package struct AcceptedRestoration: Sendable, Equatable {
+    /// What was ended again where only the changes of the last seconds were lost.
+    package struct Repeated: Sendable, Equatable {
+        /// ``StoreHead/restored`` of the store that was lost.
+        package var former: Int64
+        /// How far its changes were ended again (``StoreHead/position``).
+        package var position: UInt64
+        /// From when keyed requests are accepted, in whole Unix seconds.
+        package var keyedRequestsFrom: Int64
+
+        package init(former: Int64, position: UInt64, keyedRequestsFrom: Int64) {
+            (self.former, self.position, self.keyedRequestsFrom) = (former, position, keyedRequestsFrom)
+        }
+    }
+
+    /// In whole Unix seconds.
+    package var time: Int64
+    /// Nil if all that may have ended was ended.
+    package var repeated: Repeated?
+
+    package init(at time: Int64, repeated: Repeated? = nil) { (self.time, self.repeated) = (time, repeated) }
+
+    /// Whether that head is of the lost store, and beyond what was ended again.
+    package func lacks(_ head: StoreHead) -> Bool {
+        guard let repeated, head.restored == repeated.former else { return false }
+        return head.isBeyond(repeated.position)
+    }
+
+    fileprivate var text: String {
+        guard let repeated else { return "\(time)" }
+        return "\(time) \(repeated.former) \(repeated.position) \(repeated.keyedRequestsFrom)"
+    }
+
+    /// Nil if it is not what ``text`` writes.
+    fileprivate init?(_ text: String) {
+        let words = text.split(separator: " ")
+        guard let time = words.first.flatMap({ Int64($0) }) else { return nil }
+        self.init(at: time)
+        guard words.count > 1 else { return }
+        guard words.count == 4, let former = Int64(words[1]), let position = UInt64(words[2]),
+            let start = Int64(words[3])
+        else { return nil }
+        repeated = Repeated(former: former, position: position, keyedRequestsFrom: start)
+    }
+}
+
 /// What a store says of its own history, read at one moment.
 package struct StoreState: Sendable {
     package var transactions: Int64 = 0
@@ -74,6 +127,8 @@ package struct StoreState: Sendable {
     package var summary: [UInt8]?
     /// The number and tag of the audit record at the number that was asked for.
     package var asked: AuditHead?
+    /// ``MetaName/restoredInPlace``.
+    package var restored: [UInt8]?
     /// ``MetaName/reportedHead``.
     package var reported: [UInt8]?
 
@@ -99,8 +154,33 @@ extension RowAuthenticator {
     package func openHead(_ sealed: [UInt8]) -> StoreHead? {
         openUnderDigestKey(sealed, as: .storeHead).flatMap { $0.withExposedBytes { StoreHead($0) } }
     }
+
+    /// The value of ``MetaName/restoredInPlace``.
+    package func seal(_ restoration: AcceptedRestoration) -> [UInt8] {
+        var bytes = Array(restoration.text.utf8)
+        return sealUnderDigestKey(Secret(taking: &bytes), as: .restoredInPlace)
+    }
+
+    /// The restoration that has made the store's state; nil if it was carried to another one, whose summary
+    /// has not its time.
+    package func restoration(of state: StoreState) -> AcceptedRestoration? {
+        guard let restoration = state.restored.flatMap({ openRestoration($0) }),
+            restoration.time == state.summary.flatMap({ openSummary($0) })?.restored
+        else { return nil }
+        return restoration
+    }
+
+    /// Nil if it was not sealed by this deployment.
+    func openRestoration(_ sealed: [UInt8]) -> AcceptedRestoration? {
+        openUnderDigestKey(sealed, as: .restoredInPlace).flatMap { opened in
+            opened.withExposedBytes { bytes in
+                AcceptedRestoration(String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self))
+            }
+        }
+    }
 }
 
 extension SealBinding {
     fileprivate static let storeHead = SealBinding(kind: "store-head", row: "head")
+    fileprivate static let restoredInPlace = SealBinding(kind: "store-head", row: "restored")
 }

@@ -19,6 +19,8 @@ package final class AccountGuesses: Sendable {
     /// The fewest failures since the last report that are reported. People mistype, so fewer are not
     /// reported.
     package static let leastReported: Int64 = 10
+    /// Seconds after which the store is asked again, if another process has added an event about the account.
+    private static let retrySeconds: Int64 = 600
 
     /// The failed logins of one account.
     package struct Count: Sendable, Equatable {
@@ -33,7 +35,7 @@ package final class AccountGuesses: Sendable {
     package struct Report: Sendable, Equatable {
         package let app: AppName
         package let account: AccountName
-        /// Failures since the last report.
+        /// Failures since the last report or event.
         package let failed: Int64
     }
 
@@ -43,6 +45,10 @@ package final class AccountGuesses: Sendable {
         var name: (app: AppName, account: AccountName)?
         var unreported: Int64 = 0
         var reported: Int64 = 0
+        /// Failures that no event contains.
+        var unannounced: Int64 = 0
+        /// When an event is due at the earliest.
+        var nextEvent: Int64 = 0
     }
 
     private struct State {
@@ -100,6 +106,7 @@ package final class AccountGuesses: Sendable {
                 entry.count.failed += 1
                 entry.count.last = now
                 entry.unreported += 1
+                entry.unannounced += 1
                 entry.name = (app, account)
                 state.entries[place] = entry
                 return
@@ -110,7 +117,8 @@ package final class AccountGuesses: Sendable {
                 state.entries[least.key] = nil
             }
             state.entries[place] = Entry(
-                count: Count(failed: 1, since: now, last: now), name: (app, account), unreported: 1)
+                count: Count(failed: 1, since: now, last: now), name: (app, account), unreported: 1,
+                unannounced: 1)
         }
     }
 
@@ -122,6 +130,7 @@ package final class AccountGuesses: Sendable {
             state.changes += 1
             entry.count.failed -= 1
             entry.unreported = max(entry.unreported - 1, 0)
+            entry.unannounced = max(entry.unannounced - 1, 0)
             state.entries[place] = entry.count.failed > 0 ? entry : nil
         }
     }
@@ -151,6 +160,31 @@ package final class AccountGuesses: Sendable {
                 state.entries[place] = told
             }
             return reports
+        }
+    }
+
+    /// The accounts about which an event is to be added to the outbox, with the failures that no event
+    /// contains. ``didAnnounce(_:isAdded:at:)`` settles each.
+    package func dueEvents(at now: Int64) -> [Report] {
+        state.with { state in
+            state.entries.values.compactMap { entry in
+                guard entry.unannounced >= AccountGuesses.leastReported, now >= entry.nextEvent,
+                    let name = entry.name
+                else { return nil }
+                return Report(app: name.app, account: name.account, failed: entry.unannounced)
+            }
+        }
+    }
+
+    /// The store has added the event, or does not need it; or, if `isAdded` is false, another process added
+    /// one within the last hour. The count then waits for the next event.
+    package func didAnnounce(_ report: Report, isAdded: Bool, at now: Int64) {
+        let place = place(of: report.account, in: report.app)
+        state.with { state in
+            guard var entry = state.entries[place] else { return }
+            if isAdded { entry.unannounced = max(entry.unannounced - report.failed, 0) }
+            entry.nextEvent = now + (isAdded ? AccountGuesses.reportSeconds : AccountGuesses.retrySeconds)
+            state.entries[place] = entry
         }
     }
 

@@ -10,7 +10,8 @@ extension AuthenticatedTable {
         "audit": "The chain of tags authenticates each record, and the head the number of records.",
         "revision": "A hint. If it is set back, other processes may not see changes until they restart.",
         "session_change": "The next number is above those of the sessions' rows, which are authenticated.",
-        "webhook_account": "Counts. False ones withhold an account's events for some minutes, or send them.",
+        "webhook_account": "Counts and a time. False ones withhold an account's events for up to an hour, or "
+            + "send them.",
         "webhook_dropped": "Counts, which decide nothing. False ones mislead about what was dropped.",
         "meter": "Counts, which decide nothing. False ones mislead the operator who retires a release.",
         "idempotent_request": "The response is sealed for one caller and key. Deleting a row or putting it "
@@ -42,6 +43,7 @@ extension MetaName {
         case .masterKeyCheck, .masterKeyNextCheck:
             "It is sealed under the master key, and contains the key by which rows are verified."
         case .auditHead: "It has a MAC, and the sealed summary of all digests contains its record."
+        case .restoredInPlace: "It is sealed under a key of the rows, and the sealed summary has its time."
         case .reportedHead: "It is sealed under a key of the rows."
         case .sealSlot, .replayFile, .replayEpoch, .replayConfirmation, .sharedSettings, .answerKey,
             .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .pinManifests,

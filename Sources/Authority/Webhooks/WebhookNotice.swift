@@ -25,6 +25,8 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
     case keyRotated = "key.rotated"
     /// An account caused more events than its share. `count` is the number of events that were withheld.
     case eventsWithheld = "account.events-withheld"
+    /// Many logins of an account failed. `count` is the number of logins since the last such event.
+    case accountGuessed = "account.guessed"
     /// Sent by `countersign webhook test` alone.
     case test = "webhook.test"
 
@@ -46,6 +48,8 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
         case .stageReached: "a release reached a stage of its retirement"
         case .keyRotated: "a key was replaced; `key` says which"
         case .eventsWithheld: "an account caused more events than its share; `count` of them were withheld"
+        case .accountGuessed:
+            "`count` logins of an account failed since the last such event; at most one event an hour"
         case .test: "sent by `webhook test`"
         }
     }
@@ -136,7 +140,7 @@ package struct WebhookNotice: Sendable {
         case .accountLocked, .accountUnlocked, .accountRemoved, .retirementSet, .retirementUndone,
             .stageReached, .keyRotated, .test:
             .administrative
-        case .passwordChanged, .resetRequested, .reuseFound, .eventsWithheld: .security
+        case .passwordChanged, .resetRequested, .reuseFound, .eventsWithheld, .accountGuessed: .security
         case .sessionEnded: urgencyOfEnd
         case .accountRegistered, .accountVerified, .sessionStarted, .deviceAdded: .routine
         }

@@ -34,6 +34,12 @@ package protocol WebhookStore: Sendable {
     /// After ``WebhookShares/window``, adds an event that states how many events of an account were withheld.
     /// Only one of all processes adds it. `now` is in whole Unix seconds.
     func announceWithheld(at now: TrustedTime) throws(OperationalError)
+    /// Adds an event about failed logins of an account, unless one was added within an hour of `now`: at most
+    /// one, whichever process asks. Returns whether the count need not be added again: it was added, or no
+    /// endpoint receives such events.
+    func announceGuesses(
+        _ failed: Int64, ofAccount number: Int64, at now: TrustedTime
+    ) throws(OperationalError) -> Bool
     /// Tells all that is to be told of the stages of retirements that were reached since the last call, once
     /// for all processes. `now` is in whole Unix seconds.
     func announceStages(at now: TrustedTime) throws(OperationalError)

@@ -7,7 +7,7 @@ import CountersignWire
 /// comparison with `If-Match`, the look for an earlier answer, and the command.
 struct APIJob: Sendable {
     let call: APICall
-    let line: APICommandLine
+    let values: APIValues
     /// Nil unless the request has an `Idempotency-Key`.
     let keyed: KeptAnswers.Call?
     /// What `If-Match` names; nil without it.
@@ -27,7 +27,7 @@ struct APIJob: Sendable {
     func perform() throws(APIProblem) -> ServerResponse {
         if let keyed, let earlier = try kept.find(keyed) { return earlier }
         if let tag { try checkUnchanged(since: tag) }
-        let answer = try execute(call.operation, line: line)
+        let answer = try perform(call.operation, values: values)
         if let keyed { kept.keep(answer, to: keyed) }
         return answer
     }
@@ -35,17 +35,28 @@ struct APIJob: Sendable {
     /// Compares what is to be replaced with the tag that the caller has read.
     private func checkUnchanged(since tag: String) throws(APIProblem) {
         guard let reading = APIOperation.all.first(where: { $0.id == call.operation.reading }) else { return }
-        var line = APICommandLine()
-        for input in reading.inputs { line.add(text: call.values[input.name] ?? "", as: input.use) }
-        let now = try execute(reading, line: line)
+        let now = try perform(reading, values: APIValues(texts: call.values))
         guard now.fields.contains(where: { $0.name == "ETag" && $0.value == tag }) else {
             throw APIProblem(412, code: "changed", detail: "If-Match: it has changed; read it again")
         }
     }
 
-    private func execute(
-        _ operation: APIOperation, line: APICommandLine
+    private func perform(
+        _ operation: APIOperation, values: APIValues
     ) throws(APIProblem) -> ServerResponse {
+        guard let performance = operation.performance else { return try execute(operation, values: values) }
+        do throws(OperationalError) {
+            let result = try performance(values, host.administration)
+            return APIJob.response(to: operation, body: Array((result.prettyText + "\n").utf8))
+        } catch {
+            throw APIProblem(error)
+        }
+    }
+
+    private func execute(
+        _ operation: APIOperation, values: APIValues
+    ) throws(APIProblem) -> ServerResponse {
+        let line = APICommandLine(values, of: operation)
         let command = operation.command
         let json = command.options.contains { $0.name == Option.json.name } ? ["--json"] : []
         let execution = CommandExecution(
@@ -66,12 +77,16 @@ struct APIJob: Sendable {
         guard result.status == .success || operation.statusMeaning == .finding else {
             throw APIProblem(409, code: "conflict", detail: String(decoding: result.output, as: UTF8.self))
         }
+        return response(to: operation, body: result.output)
+    }
+
+    private static func response(to operation: APIOperation, body: [UInt8]) -> ServerResponse {
         var fields = [ServerResponse.Field("Cache-Control", value: "no-store")]
         if operation.method == .get {
-            fields.append(ServerResponse.Field("ETag", value: tag(of: result.output)))
+            fields.append(ServerResponse.Field("ETag", value: tag(of: body)))
         }
         return ServerResponse(
-            status: operation.status, type: "application/json", fields: fields, body: result.output)
+            status: operation.status, type: "application/json", fields: fields, body: body)
     }
 
     /// Whether it is the answer of an operation that lists, with nothing in the list.

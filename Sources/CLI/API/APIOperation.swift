@@ -34,6 +34,10 @@ struct APIOperation: Sendable {
     let reading: String?
     /// What a command that ends with another status than success has done.
     let statusMeaning: StatusMeaning
+    /// What performs it; nil if its command does.
+    let performance: Performance?
+
+    typealias Performance = @Sendable (APIValues, Administration) throws(OperationalError) -> JSONValue
 
     enum StatusMeaning: Sendable {
         /// What was asked for; its output says what it has found.
@@ -46,7 +50,7 @@ struct APIOperation: Sendable {
         _ id: String, method: Method, path: String, scope: APIScope, orScope narrowerScope: APIScope? = nil,
         command: Command, inputs: [APIInput] = [], fixedWords: [String] = [], status: Int = 200,
         response: APISchema,
-        reading: String? = nil, statusMeaning: StatusMeaning = .finding
+        reading: String? = nil, statusMeaning: StatusMeaning = .finding, performance: Performance? = nil
     ) {
         self.id = id
         self.method = method
@@ -60,6 +64,7 @@ struct APIOperation: Sendable {
         self.response = response
         self.reading = reading
         self.statusMeaning = statusMeaning
+        self.performance = performance
     }
 
     static let prefix = "/api/v1"
@@ -165,11 +170,20 @@ struct APIInput: Sendable {
 
 /// What a command is given for an operation's inputs.
 struct APICommandLine: Sendable {
-    private(set) var options: [String] = []
+    private var options: [String] = []
     private var positionals: [String: String] = [:]
     private(set) var standardInput: [UInt8] = []
-    /// Seconds to wait while the command's list is empty.
-    private(set) var patience = 0
+
+    init(_ values: APIValues, of operation: APIOperation) {
+        options = operation.fixedWords.filter { $0.hasPrefix("--") }
+        for input in operation.inputs { values.add(input, to: &self) }
+        // A fixed word that is no option stands in the place of the last positional.
+        if let word = operation.fixedWords.first(where: { !$0.hasPrefix("--") }),
+            let last = operation.command.positionals.last
+        {
+            positionals[last.name] = word
+        }
+    }
 
     /// The words after the command's own; a value never becomes an option.
     func words(for command: Command) -> [String] {
@@ -185,7 +199,7 @@ struct APICommandLine: Sendable {
             options.append("--\(flag)")
             standardInput = Array(text.utf8)
         case .document(let place): add(document: Array(text.utf8), at: place)
-        case .patience: patience = Int(text) ?? 0
+        case .patience: break
         }
     }
 
@@ -212,6 +226,4 @@ struct APICommandLine: Sendable {
         }
         standardInput = bytes
     }
-
-    mutating func add(fixed words: [String]) { options += words }
 }

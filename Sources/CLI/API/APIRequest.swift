@@ -24,6 +24,7 @@ final class APIProblem: Error, Sendable {
         case .usage: self.init(400, code: "invalid", detail: error.message)
         case .missing: self.init(404, code: "not-found", detail: error.message)
         case .failed: self.init(409, code: "conflict", detail: error.message)
+        case .forbidden: self.init(403, code: "scope-missing", detail: error.message)
         case .unreachable: self.init(503, code: "unavailable", detail: error.message)
         }
     }
@@ -55,28 +56,22 @@ final class APIProblem: Error, Sendable {
 extension APIOperation {
     static let mostBodyBytes = 64 << 10
 
-    /// `values` are those of the path, and `query` is nil without a `?`.
-    func commandLine(
-        path values: [String: String], query: String?, body: [UInt8]
-    ) throws(APIProblem) -> APICommandLine {
-        var line = APICommandLine()
-        line.add(fixed: fixedWords.filter { $0.hasPrefix("--") })
+    /// Checks the values of a call. `path` has those of the path, and `query` is nil without a `?`.
+    func values(
+        path: [String: String], query: String?, body: [UInt8]
+    ) throws(APIProblem) -> APIValues {
+        var texts: [String: String] = [:]
         for input in inputs where isInPath(input) {
-            let text = values[input.name] ?? ""
+            let text = path[input.name] ?? ""
             try APIOperation.check(text, of: input)
-            line.add(text: text, as: input.use)
+            texts[input.name] = text
         }
-        try addQuery(query, to: &line)
-        try addBody(body, to: &line)
-        // A fixed word that is no option stands in the place of the last positional.
-        if let word = fixedWords.first(where: { !$0.hasPrefix("--") }), let last = command.positionals.last {
-            line.add(text: word, as: .positional(last.name))
-        }
-        return line
+        texts.merge(try queryTexts(query)) { inPath, _ in inPath }
+        return APIValues(texts: texts, body: try document(body))
     }
 
-    private func addQuery(_ query: String?, to line: inout APICommandLine) throws(APIProblem) {
-        var given: Set<String> = []
+    private func queryTexts(_ query: String?) throws(APIProblem) -> [String: String] {
+        var texts: [String: String] = [:]
         for pair in (query ?? "").split(separator: "&") {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = PercentEncoding.decodedText(sides[0]),
@@ -85,24 +80,26 @@ extension APIOperation {
             else {
                 throw APIProblem(400, code: "invalid", detail: "query: `\(pair)` is not known")
             }
-            guard given.insert(name).inserted else {
+            guard texts[name] == nil else {
                 throw APIProblem(400, code: "invalid", detail: "query: `\(name)` is given twice")
             }
             try APIOperation.check(text, of: input)
-            line.add(text: text, as: input.use)
+            texts[name] = text
         }
-        guard !method.hasBody else { return }
-        for input in otherInputs where input.isRequired && !given.contains(input.name) {
+        guard !method.hasBody else { return texts }
+        for input in otherInputs where input.isRequired && texts[input.name] == nil {
             throw APIProblem(400, code: "invalid", detail: "query: `\(input.name)` is missing")
         }
+        return texts
     }
 
-    private func addBody(_ body: [UInt8], to line: inout APICommandLine) throws(APIProblem) {
+    /// Nil for an operation that takes no body.
+    private func document(_ body: [UInt8]) throws(APIProblem) -> JSONDocument? {
         guard let schema = bodySchema else {
             guard body.isEmpty else {
                 throw APIProblem(400, code: "invalid", detail: "body: \(id) takes none")
             }
-            return
+            return nil
         }
         let document: JSONDocument
         do {
@@ -113,10 +110,7 @@ extension APIOperation {
         if let flaw = schema.flaw(in: document.root, of: document, at: "body") {
             throw APIProblem(400, code: "invalid", detail: flaw)
         }
-        for input in otherInputs {
-            guard let value = document.root[input.name] else { continue }
-            line.add(value, of: document, as: input.use)
-        }
+        return document
     }
 
     /// Checks text of a path or a query.

@@ -11,6 +11,7 @@ import CountersignWire
 /// docs/decisions/0083-admin-api.md.
 final class AdminAPIService: AdminAPI {
     private let environment: Environment
+    private let deployment: AdministeredDeployment
     private let pool: WorkPool
     private let tokens = APITokenCheck()
     private let kept = KeptAnswerTable()
@@ -24,15 +25,16 @@ final class AdminAPIService: AdminAPI {
     private static let mostCallsOfToken = 16
 
     /// `pool` has one thread: commands are written for a process of their own.
-    init(environment: Environment, pool: WorkPool) {
+    init(environment: Environment, deployment: AdministeredDeployment, pool: WorkPool) {
         self.environment = environment
+        self.deployment = deployment
         self.pool = pool
     }
 
     func answer(
-        to exchange: any Exchange, in configuration: Configuration
+        to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
     ) async -> (response: ServerResponse, caller: String?) {
-        let admission = admit(exchange.request, configuration: configuration)
+        let admission = admit(exchange.request, configuration: configuration, figures: figures)
         if admission.caller != nil { exchange.recordProof(.release) }
         switch admission {
         case .answered(let response, let caller): return (response, caller?.text)
@@ -50,10 +52,7 @@ final class AdminAPIService: AdminAPI {
         /// For the log.
         var text: String { "token \(token.name) (\(token.id))" }
 
-        init(token: APIToken, configuration: Configuration) {
-            self.token = token
-            host = CommandHost(configuration, actor: .token(id: token.id, name: token.name))
-        }
+        init(token: APIToken, host: CommandHost) { (self.token, self.host) = (token, host) }
     }
 
     private enum Admission {
@@ -72,7 +71,9 @@ final class AdminAPIService: AdminAPI {
     }
 
     /// What the head allows, before a body is read.
-    private func admit(_ request: Request, configuration: Configuration) -> Admission {
+    private func admit(
+        _ request: Request, configuration: Configuration, figures: ServerFigures
+    ) -> Admission {
         var caller: Caller?
         do throws(APIProblem) {
             try APIRouter.checkHost(of: request, configuration: configuration)
@@ -82,7 +83,11 @@ final class AdminAPIService: AdminAPI {
             }
             guard path.hasPrefix("\(APIOperation.prefix)/") else { throw APIRouter.noPath }
             let token = try tokens.token(of: request, configuration: configuration)
-            let known = Caller(token: token, configuration: configuration)
+            let known = Caller(
+                token: token,
+                host: CommandHost(
+                    configuration: configuration, actor: .token(id: token.id, name: token.name),
+                    scopes: token.scopes, deployment: deployment, refusals: figures.refusals))
             caller = known
             let segments = try APIRouter.segments(of: path.dropFirst(APIOperation.prefix.utf8.count))
             if segments == ["commands"] {
@@ -114,7 +119,7 @@ final class AdminAPIService: AdminAPI {
         case .failure(let problem): return problem.response
         }
         switch prepare(call, request: exchange.request, body: body, caller: caller) {
-        case .success(let job) where job.line.patience > 0:
+        case .success(let job) where job.values.patience > 0:
             return await follow(job, for: caller)
         case .success(let job): return await perform(for: caller) { job.run() }
         case .failure(let problem): return problem.response
@@ -128,7 +133,7 @@ final class AdminAPIService: AdminAPI {
         do throws(APIProblem) {
             if !body.isEmpty, operation.bodySchema != nil { try APIRouter.checkType(of: request) }
             let query = request.query.map { request.head.span.extracting($0.range).text }
-            let line = try operation.commandLine(path: call.values, query: query, body: body)
+            let values = try operation.values(path: call.values, query: query, body: body)
             let path = request.head.span.extracting(request.path.range).text
             var keyed: KeptAnswers.Call?
             if operation.method == .post, let key = try APIRouter.idempotencyKey(of: request) {
@@ -136,7 +141,7 @@ final class AdminAPIService: AdminAPI {
             }
             return .success(
                 APIJob(
-                    call: call, line: line, keyed: keyed,
+                    call: call, values: values, keyed: keyed,
                     tag: try APIRouter.matchedTag(of: request, by: operation),
                     kept: kept, host: caller.host, environment: environment))
         } catch {
@@ -186,7 +191,7 @@ final class AdminAPIService: AdminAPI {
             ).response
         }
         defer { followers.with { AdminAPIService.end(id, in: &$0) } }
-        let end = EventLoop.monotonicSeconds() + Int64(job.line.patience)
+        let end = EventLoop.monotonicSeconds() + Int64(job.values.patience)
         while true {
             let response = await perform(for: caller) { job.run() }
             guard APIJob.isEmptyList(response), EventLoop.monotonicSeconds() < end else {

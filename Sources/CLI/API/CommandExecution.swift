@@ -1,49 +1,55 @@
-import CLinux
 import CountersignAuthority
+import CountersignGate
 import CountersignSQL
 import CountersignServer
 import CountersignWire
-import Glibc
 
-/// The server in which a command runs, and the party that it runs for.
-final class CommandHost: Sendable {
-    /// For how long a deployment that a command has opened is used.
-    enum Opening: Sendable {
-        case perCommand
-        /// For all commands until ``end()``. They only read: each sees what others have changed before it.
-        case shared
-    }
+/// The deployment as the administrators of a running server use it. The first call opens it; it stays open.
+final class AdministeredDeployment: Sendable {
+    private let environment: [String: String]
+    private let opened = Locked<Deployment?>(nil)
 
-    let configuration: Configuration
-    let actor: AuditActor
-    private let opening: Opening
-    /// The deployments that commands have opened.
-    private let opened = Locked<[Deployment]>([])
+    init(environment: [String: String]) { self.environment = environment }
 
-    init(_ configuration: Configuration, actor: AuditActor, opening: Opening = .perCommand) {
-        self.configuration = configuration
-        self.actor = actor
-        self.opening = opening
-    }
+    deinit { opened.with { $0?.store.close() } }
 
-    /// Opens the deployment as a command's own process does, so that a change is acknowledged once every node
-    /// follows it. Skips the check of every page of the store, which the server made at its start.
-    func open(environment: [String: String]) throws(OperationalError) -> Deployment {
-        if opening == .shared, let deployment = opened.with({ $0.first }) { return deployment }
+    /// Changes are recorded as `actor`'s, and acknowledged once every node follows them. The server has
+    /// checked every page of the store at its start.
+    func open(
+        in configuration: Configuration, actor: AuditActor
+    ) throws(OperationalError) -> Deployment {
+        if let deployment = opened.with({ $0 }) { return deployment.acting(as: actor) }
         let deployment = try configuration.openDeployment(
             inspecting: .header, absence: .fail, environment: environment, acknowledging: .followed,
-            actor: actor, policyFiles: .refused)
-        opened.with { $0.append(deployment) }
-        return deployment
+            policyFiles: .refused)
+        let kept = opened.with { opened in
+            if let earlier = opened { return earlier }
+            opened = deployment
+            return deployment
+        }
+        // Another thread may have been faster.
+        if kept !== deployment { deployment.store.close() }
+        return kept.acting(as: actor)
+    }
+}
+
+/// The server in which a command runs, and the party that it runs for.
+struct CommandHost: Sendable {
+    let configuration: Configuration
+    let actor: AuditActor
+    let scopes: Set<APIScope>
+    let deployment: AdministeredDeployment
+    /// Those that the server keeps; nil for commands that show none.
+    let refusals: RecentRefusals?
+
+    var administration: Administration {
+        get throws(OperationalError) {
+            Administration(deployment: try open(), scopes: scopes, now: SystemTime().now)
+        }
     }
 
-    /// Call when a command has ended.
-    func close() { if opening == .perCommand { end() } }
-
-    /// Closes what is open.
-    func end() {
-        for deployment in opened.with({ $0 }) { deployment.store.close() }
-        opened.with { $0 = [] }
+    func open() throws(OperationalError) -> Deployment {
+        try deployment.open(in: configuration, actor: actor)
     }
 }
 
@@ -74,36 +80,13 @@ struct CommandExecution: Sendable {
     }
 
     private func run() throws(OperationalError) -> Result {
-        let input = try MemoryStream(holding: standardInput)
-        let (output, errors) = (try MemoryStream(), try MemoryStream())
+        let output = MemoryStream("a command's output", limit: CommandExecution.mostOutput)
+        let errors = MemoryStream("a command's notes", limit: 1 << 20)
         let arguments = try Arguments.parse(words, for: command)
-        let console = Console(input: input.descriptor, output: output.descriptor, errors: errors.descriptor)
-        defer { host.close() }
+        let console = Console(input: standardInput, output: output, errors: errors)
         let status = try command.run(
             Invocation(arguments: arguments, console: console, environment: environment, host: host))
         return Result(
-            status: status, output: try output.contents(limit: CommandExecution.mostOutput),
-            notes: String(decoding: try errors.contents(limit: 1 << 20), as: UTF8.self))
-    }
-}
-
-/// A file in memory without a name, which stands for a standard stream.
-private final class MemoryStream {
-    let descriptor: Int32
-
-    init(holding bytes: [UInt8] = []) throws(OperationalError) {
-        descriptor = memfd_create("countersign-stream", cs_memfd_cloexec)
-        guard descriptor >= 0 else { throw Errno.error("memory for a command's streams") }
-        guard bytes.isEmpty || Console.writeAll(bytes, to: descriptor), lseek(descriptor, 0, SEEK_SET) == 0
-        else {
-            throw Errno.error("memory for a command's input")
-        }
-    }
-
-    deinit { close(descriptor) }
-
-    func contents(limit: Int) throws(OperationalError) -> [UInt8] {
-        guard lseek(descriptor, 0, SEEK_SET) == 0 else { throw Errno.error("a command's output") }
-        return try Console.readAll(descriptor, limit: limit, name: "a command's output")
+            status: status, output: output.bytes, notes: String(decoding: errors.bytes, as: UTF8.self))
     }
 }

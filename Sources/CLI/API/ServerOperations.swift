@@ -31,6 +31,13 @@ extension APIOperation {
             ])),
     ]
 
+    private static let refusal = APISchema.object([
+        APIMember("event", schema: .text), APIMember("code", schema: .text), APIMember("time", schema: .time),
+        APIMember("app", schema: .nullable(.text)), APIMember("release", schema: .nullable(.text)),
+        APIMember("cause", schema: .nullable(.record)), APIMember("searched", schema: .boolean),
+        APIMember("notes", schema: .list(.text)), APIMember("line", schema: .record),
+    ])
+
     static let server: [APIOperation] = [
         APIOperation(
             "getVersion", method: .get, path: "/version", scope: .serverRead, command: .version,
@@ -59,6 +66,36 @@ extension APIOperation {
                 .optional("app", as: .positional("APP"), meaning: "of this app alone"),
                 .optional("days", as: .option("days"), schema: .integer(1...400), meaning: "30 without it"),
             ], response: .record),
+        APIOperation(
+            "listRefusals", method: .get, path: "/refusals", scope: .serverRead, command: .refusals,
+            inputs: [
+                .optional("app", as: .option("app"), meaning: "of requests that name this app"),
+                .optional("release", as: .option("release"), meaning: "of requests that name this key id"),
+                .optional("code", as: .option("code"), meaning: "that ended with this code"),
+                .optional("limit", as: .option("last"), schema: .integer(1...500), meaning: "50 without it"),
+            ],
+            response: .object([
+                APIMember("refusals", schema: .list(refusal)),
+                APIMember(
+                    "causes",
+                    schema: .list(
+                        .object([
+                            APIMember("code", schema: .text), APIMember("count", schema: .count),
+                            APIMember("explained", schema: .count), APIMember("latest", schema: .time),
+                        ]))),
+                APIMember(
+                    "kept_since",
+                    schema: .nullable(
+                        .object([
+                            APIMember("proven", schema: .nullable(.time)),
+                            APIMember("unproven", schema: .nullable(.time)),
+                        ]))),
+            ])),
+        APIOperation(
+            "getRefusal", method: .get, path: "/refusals/{event}", scope: .serverRead, command: .refusals,
+            inputs: [
+                .required("event", as: .option("id"), meaning: "the `instance` of a response")
+            ], response: refusal),
         APIOperation(
             "getAnswerKeys", method: .get, path: "/keys/answer", scope: .serverRead, command: .answerKeyShow,
             response: .object([

@@ -5,14 +5,42 @@ import Glibc
 
 /// The three streams. What was asked for goes to standard output, everything about it to standard error.
 package struct Console: Sendable {
-    private let output: Int32
-    let errors: Int32
-    let input: Int32
+    private let output: Sink
+    private let errors: Sink
+    private let input: Source
 
-    init(input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO) {
-        self.input = input
-        self.output = output
-        self.errors = errors
+    private enum Source: Sendable {
+        case descriptor(Int32)
+        case memory([UInt8])
+
+        var descriptor: Int32? { if case .descriptor(let number) = self { number } else { nil } }
+    }
+
+    private enum Sink: Sendable {
+        case descriptor(Int32)
+        case memory(MemoryStream)
+
+        var descriptor: Int32? { if case .descriptor(let number) = self { number } else { nil } }
+        var isTerminal: Bool { descriptor.map { isatty($0) == 1 } ?? false }
+
+        func write(_ bytes: [UInt8]) -> Bool {
+            switch self {
+            case .descriptor(let number): Console.writeAll(bytes, to: number)
+            case .memory(let stream): stream.write(bytes)
+            }
+        }
+    }
+
+    /// The streams of this process.
+    package init() {
+        (input, output, errors) = (
+            .descriptor(STDIN_FILENO), .descriptor(STDOUT_FILENO), .descriptor(STDERR_FILENO)
+        )
+    }
+
+    /// Streams in memory, of a command that runs within a server or a test. It can ask no questions.
+    package init(input: [UInt8], output: MemoryStream, errors: MemoryStream) {
+        (self.input, self.output, self.errors) = (.memory(input), .memory(output), .memory(errors))
     }
 
     /// A line, or several, of text that may hold what others wrote.
@@ -24,11 +52,12 @@ package struct Console: Sendable {
     package func print(painted text: String) throws(OperationalError) { try write(Array((text + "\n").utf8)) }
 
     /// Whether a person reads along.
-    var isTerminal: Bool { isatty(output) == 1 }
+    var isTerminal: Bool { output.isTerminal }
 
     /// Bytes as they are.
     package func write(_ bytes: [UInt8]) throws(OperationalError) {
-        guard Console.writeAll(bytes, to: output) else {
+        guard output.write(bytes) else {
+            if case .memory(let stream) = output { throw stream.overflow }
             throw Errno.error("standard output: cannot write")
         }
     }
@@ -37,23 +66,35 @@ package struct Console: Sendable {
 
     /// A line on standard error. If standard error cannot be written to, the line is lost.
     package func note(_ text: String) {
-        _ = Console.writeAll(Array((VisibleText.of(text) + "\n").utf8), to: errors)
+        writeError(VisibleText.of(text) + "\n")
     }
 
+    package func note(_ texts: [String]) { for text in texts { note(text) } }
+
     /// Whether a person sees what is said on standard error.
-    package var isErrorTerminal: Bool { isatty(errors) == 1 }
+    package var isErrorTerminal: Bool { errors.isTerminal }
 
     /// On standard error, without a line's end.
-    func writeError(_ text: String) { _ = Console.writeAll(Array(text.utf8), to: errors) }
+    func writeError(_ text: String) { _ = errors.write(Array(text.utf8)) }
 
     /// All of standard input, up to `limit` bytes.
     func read(limit: Int = 64 << 20) throws(OperationalError) -> [UInt8] {
-        try Console.readAll(input, limit: limit, name: "standard input")
+        switch input {
+        case .descriptor(let number):
+            return try Console.readAll(number, limit: limit, name: "standard input")
+        case .memory(let bytes):
+            guard bytes.count <= limit else { throw Console.tooLong("standard input", limit: limit) }
+            return bytes
+        }
+    }
+
+    fileprivate static func tooLong(_ name: String, limit: Int) -> OperationalError {
+        OperationalError(.usage, message: "\(name): over \(limit) bytes")
     }
 
     static func readAll(_ file: Int32, limit: Int, name: String) throws(OperationalError) -> [UInt8] {
         guard let bytes = try FileReader.bytes(of: file, limit: limit, name: name) else {
-            throw OperationalError(.usage, message: "\(name): over \(limit) bytes")
+            throw tooLong(name, limit: limit)
         }
         return bytes
     }
@@ -78,6 +119,30 @@ package struct Console: Sendable {
     }
 }
 
+/// A standard stream of a command that runs within a server or a test. What the command writes stays in
+/// memory.
+package final class MemoryStream: Sendable {
+    private let name: String
+    private let limit: Int
+    private let written = Locked<[UInt8]>([])
+
+    /// `name` is for errors. Takes at most `limit` bytes.
+    package init(_ name: String, limit: Int) { (self.name, self.limit) = (name, limit) }
+
+    package var bytes: [UInt8] { written.with { $0 } }
+
+    fileprivate var overflow: OperationalError { Console.tooLong(name, limit: limit) }
+
+    /// Writes all of it, or nothing.
+    fileprivate func write(_ bytes: [UInt8]) -> Bool {
+        written.with { written in
+            guard bytes.count <= limit - written.count else { return false }
+            written += bytes
+            return true
+        }
+    }
+}
+
 /// errno as a fault.
 package enum Errno {
     package static func error(_ what: String, kind: OperationalError.Kind = .failed) -> OperationalError {
@@ -89,15 +154,18 @@ package enum Errno {
 /// contains only the command's result.
 extension Console {
     /// Whether a person can be asked.
-    var isInteractive: Bool { isatty(input) == 1 }
+    var isInteractive: Bool { terminal != nil }
+
+    /// Where the person types.
+    private var terminal: Int32? { input.descriptor.flatMap { isatty($0) == 1 ? $0 : nil } }
 
     /// A line as typed; nil if there is no terminal.
     func ask(_ prompt: String) throws(OperationalError) -> String? {
-        guard isInteractive else { return nil }
-        write(prompt)
+        guard let terminal else { return nil }
+        writeError(prompt)
         var line: [UInt8] = []
         var byte: UInt8 = 0
-        while Glibc.read(input, &byte, 1) == 1, byte != 0x0A { line.append(byte) }
+        while Glibc.read(terminal, &byte, 1) == 1, byte != 0x0A { line.append(byte) }
         return String(decoding: line, as: UTF8.self)
     }
 
@@ -105,25 +173,25 @@ extension Console {
     /// is off, so that the terminal is restored.
     func askHidden(_ prompt: String) throws(OperationalError) -> Secret? {
         var before = termios()
-        guard isInteractive, tcgetattr(input, &before) == 0 else { return nil }
+        guard let terminal, tcgetattr(terminal, &before) == 0 else { return nil }
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO | ISIG | ICANON)
-        guard tcsetattr(input, TCSAFLUSH, &silent) == 0 else {
+        guard tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else {
             throw Errno.error("terminal: cannot be silenced")
         }
         // The prompt is written only now: input typed after it is neither shown nor flushed.
-        write(prompt)
+        writeError(prompt)
         // In one place and of one length, so that all of it is wiped, what was typed and taken back as well.
         var line = [UInt8](repeating: 0, count: Console.longestHiddenLine)
         var count = 0
         defer {
             line.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }
-            tcsetattr(input, TCSADRAIN, &before)
-            write("\n")
+            tcsetattr(terminal, TCSADRAIN, &before)
+            writeError("\n")
         }
         while true {
             var byte: UInt8 = 0
-            let read = Glibc.read(input, &byte, 1)
+            let read = Glibc.read(terminal, &byte, 1)
             if read < 0, errno == EINTR { continue }
             guard read == 1, count < line.count else {
                 throw OperationalError(.failed, message: "no password was given")
@@ -152,8 +220,6 @@ extension Console {
         }
         return count
     }
-
-    private func write(_ prompt: String) { _ = Console.writeAll(Array(prompt.utf8), to: errors) }
 }
 
 extension Console {
@@ -163,7 +229,8 @@ extension Console {
         // `struct winsize` belongs to whichever C module the compiler loads first; it begins with the rows
         // and the columns. Source: ioctl_tty(2).
         var size = [UInt16](repeating: 0, count: 4)
-        let width = ioctl(errors, UInt(TIOCGWINSZ), &size) == 0 && size[1] > 0 ? Int(size[1]) : 80
+        let isKnown = errors.descriptor.map { ioctl($0, UInt(TIOCGWINSZ), &size) == 0 } ?? false
+        let width = isKnown && size[1] > 0 ? Int(size[1]) : 80
         writeError("\r\u{1B}[2K\(text.prefix(width - 1))")
     }
 }

@@ -64,7 +64,7 @@ package struct Invocation: Sendable {
     func deployment(
         absence: DataFolder.MissingFolderAction = .fail, accepting copy: AcceptedCopy = .latest
     ) throws(OperationalError) -> Deployment {
-        if let host { return try host.open(environment: environment.variables) }
+        if let host { return try host.open() }
         let deployment = try configuration().openDeployment(
             absence: absence, environment: environment.variables, accepting: copy)
         noteMigration(deployment.migration)

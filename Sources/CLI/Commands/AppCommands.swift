@@ -1,6 +1,5 @@
 import CountersignAuthority
 import CountersignGate
-import CountersignSchemes
 import CountersignWire
 
 extension Command {
@@ -24,26 +23,20 @@ extension Command {
             `countersign route` says what each route asks for, at any time.
             """
     ) { (run) throws(OperationalError) in
-        let name = try AppName(addedAs: run.required("APP"))
-        let level = try run.routeLevel("require") ?? .session
-        let settings =
-            run.arguments.values("set") + (run.arguments.value("slots").map { ["slots=\($0)"] } ?? [])
-        let deployment = try run.deployment(absence: .create)
-        let app = try deployment.addApp(name, settings: settings, requiring: level, at: run.now)
-        let policy = try app.policy()
-        let routes = policy.routes
-        run.noteUnsignedRequests(
-            of: name, in: deployment, open: level == .open,
-            observed: policy.enforcement.isObserving(at: run.now))
-        try run.print([
-            "app": .string(app.name.description), "created": .integer(app.created),
-            "routes": .array(routes.rules.map { RouteText.json($0) }),
-        ]) {
-            routes.differ
-                ? "added \(app.name); `countersign route list \(app.name)` shows what its routes ask for"
-                : "added \(app.name); its routes ask for `\(routes.rules[0].level.rawValue)`: "
+        let new = NewApp(
+            name: try AppName(addedAs: run.required("APP")),
+            level: try run.routeLevel("require") ?? .session,
+            settings: run.arguments.values("set")
+                + (run.arguments.value("slots").map { ["slots=\($0)"] } ?? []))
+        let added = try run.perform(AppOperations.add, new, absence: .create)
+        run.console.note(added.notes)
+        try run.print(added) {
+            let (name, routes) = (added.app.name, added.routes)
+            return routes.differ
+                ? "added \(name); `countersign route list \(name)` shows what its routes ask for"
+                : "added \(name); its routes ask for `\(routes.rules[0].level.rawValue)`: "
                     + RouteText.meaning(of: routes.rules[0].level)
-                    + RouteText.advice(for: app.name, requiring: routes.rules[0].level)
+                    + RouteText.advice(for: name, requiring: routes.rules[0].level)
         }
         return .success
     }
@@ -58,36 +51,15 @@ extension Command {
             The last two are counted today and yesterday (UTC).
             """
     ) { (run) throws(OperationalError) in
-        let store = try run.deployment().store
-        let stored = try store.snapshot()
-        let meter = try store.meter(since: run.now / 86_400 - AppCondition.days + 1)
-        var rows: [(app: App, count: Int, schemes: [String], condition: AppCondition)] = []
-        for app in stored.apps {
-            let schemes = try app.policy().schemes.map(\.rawValue).sorted()
-            rows.append(
-                (
-                    app, stored.releases.count { $0.app == app.name }, schemes,
-                    try AppCondition(app, meter: meter, at: run.now)
-                ))
-        }
-        let json = rows.map { row -> JSONValue in
-            [
-                "app": .string(row.app.name.description), "created": .integer(row.app.created),
-                "releases": .integer(Int64(row.count)),
-                "schemes": .strings(row.schemes), "maintenance": .bool(row.condition.isInMaintenance),
-                "observing_until": row.condition.observingUntil.map { .integer($0) } ?? .null,
-                "forwarded": .integer(row.condition.forwarded), "failed": .integer(row.condition.failed),
-                "unregistered": .integer(row.condition.unregistered),
-            ]
-        }
-        try run.print(["apps": .array(json)]) {
-            if rows.isEmpty { return "no apps; `countersign app add APP` makes one" }
+        let list = try run.perform(AppOperations.list, ())
+        try run.print(list) {
+            if list.apps.isEmpty { return "no apps; `countersign app add APP` makes one" }
             return Table.text(
                 head: ["APP", "RELEASES", "SCHEMES", "STATE"],
-                rows: rows.map { row in
-                    let notes = row.condition.notes
+                rows: list.apps.map { app in
+                    let notes = app.condition.notes
                     return [
-                        row.app.name.description, String(row.count), row.schemes.joined(separator: ", "),
+                        app.app.name.description, String(app.releases), app.schemes.joined(separator: ", "),
                         notes.isEmpty ? "-" : notes.joined(separator: "; "),
                     ]
                 })
@@ -114,37 +86,17 @@ extension Command {
         notes: "Without --set, shows every setting. Keys:\n" + PolicyKey.described(PolicyKey.all)
     ) { (run) throws(OperationalError) in
         let name = try run.appName()
-        let deployment = try run.deployment()
         let assignments = run.arguments.values("set") + (try secretSetting(run).map { [$0] } ?? [])
-        if !assignments.isEmpty {
-            try PolicyChange.check(assignments) { (text) throws(OperationalError) in
-                _ = try PolicyKey.change(text)
-            }
-            try deployment.setPolicy(assignments, of: name)
-        }
-        let app = try deployment.app(name)
-        if assignments.contains(where: { $0.hasPrefix("legacy-host=") || $0.hasPrefix("enforcement=") }) {
-            let policy = try app.policy()
-            let rules = policy.routes.rules
-            run.noteUnsignedRequests(
-                of: name, in: deployment, open: rules.contains { $0.level == .open },
-                observed: ([policy.enforcement] + rules.compactMap(\.enforcement)).contains {
-                    $0.isObserving(at: run.now)
-                })
-        }
-        let rows = PolicyKey.all.map {
-            (key: $0, shown: shown($0, of: app), isSet: app.settings[$0.name] != nil)
-        }
-        let json = rows.map { row -> JSONValue in
-            [
-                "key": .string(row.key.name), "value": .string(row.shown), "is_set": .bool(row.isSet),
-                "default": .string(row.key.fallback), "meaning": .string(row.key.meaning),
-            ]
-        }
-        try run.print(["app": .string(name.description), "policy": .array(json)]) {
-            rows.map { row in
-                "\(row.key.name)=\(row.shown)  (default\(row.isSet ? ": \(row.key.fallback)" : ""))\n    "
-                    + "\(row.key.meaning)"
+        let policy =
+            assignments.isEmpty
+            ? try run.perform(AppOperations.policy, name)
+            : try run.perform(
+                AppOperations.changePolicy, PolicyChange(app: name, assignments: assignments))
+        run.console.note(policy.notes)
+        try run.print(policy) {
+            policy.entries.map { entry in
+                let (key, fallback) = (entry.key, entry.isSet ? ": \(entry.key.fallback)" : "")
+                return "\(key.name)=\(entry.value)  (default\(fallback))\n    \(key.meaning)"
             }.joined(separator: "\n")
         }
         return .success
@@ -160,32 +112,5 @@ extension Command {
                 .usage, message: "--set-secret \(key): expected its value, UTF-8, on standard input")
         }
         return "\(key)=\(text)"
-    }
-
-    /// A secret is never shown again, only that there is one.
-    private static func shown(_ key: PolicyKey, of app: App) -> String {
-        switch app.settings[key.name] {
-        case nil: key.fallback
-        case .text(let text): text
-        case .sealed: "(sealed)"
-        }
-    }
-}
-
-/// Settings that were given together: all of them are taken, or none.
-enum PolicyChange {
-    /// Throws for the first that is refused, and says what became of the others.
-    static func check(_ assignments: [String], by check: (String) throws(OperationalError) -> Void)
-        throws(OperationalError)
-    {
-        for assignment in assignments {
-            do {
-                try check(assignment)
-            } catch {
-                let others =
-                    assignments.count == 1 ? "" : ": none of the \(assignments.count) settings given is set"
-                throw OperationalError(error.kind, message: "\(error.message); nothing was changed\(others)")
-            }
-        }
     }
 }

@@ -1,5 +1,4 @@
 import CountersignAuthority
-import CountersignGate
 import CountersignWire
 
 extension Command {
@@ -24,12 +23,7 @@ extension Command {
             stays until `maintenance off`, over restarts, too: it is the policy `maintenance`.
             """
     ) { (run) throws(OperationalError) in
-        let value = run.arguments.value("retry-after") ?? "10m"
-        guard PolicyKey.seconds(value[...]) != nil else {
-            throw OperationalError(
-                .usage, message: "--retry-after `\(value)`: expected a time from 1s to 24h such as 10m")
-        }
-        try run.setMaintenance("maintenance=\(value)")
+        try run.setMaintenance(retryAfter: run.arguments.value("retry-after") ?? "10m")
         return .success
     }
 
@@ -38,7 +32,7 @@ extension Command {
         options: appOptions + [.data, .json],
         notes: "A release that has the setting by itself (`release policy`) keeps it."
     ) { (run) throws(OperationalError) in
-        try run.setMaintenance("maintenance=")
+        try run.setMaintenance(retryAfter: nil)
         return .success
     }
 
@@ -47,21 +41,15 @@ extension Command {
         options: [.data, .json],
         notes: "Exit 0 whether or not there is one. A release's own setting is shown by `release policy`."
     ) { (run) throws(OperationalError) in
-        let apps = try run.deployment().store.apps()
-        let rows = try apps.map { (app) throws(OperationalError) in
-            (name: app.name.description, seconds: try app.policy().traffic.maintenance)
-        }
-        let json = rows.map { row -> JSONValue in
-            [
-                "app": .string(row.name), "maintenance": .bool(row.seconds != nil),
-                "retry_after": row.seconds.map { .integer(Int64($0)) } ?? .null,
-            ]
-        }
-        try run.print(["apps": .array(json)]) {
+        let state = try run.perform(AppOperations.maintenance, ())
+        try run.print(state) {
             Table.text(
                 head: ["APP", "MAINTENANCE", "RETRY AFTER"],
-                rows: rows.map {
-                    [$0.name, $0.seconds == nil ? "off" : "on", $0.seconds.map { "\($0)s" } ?? "-"]
+                rows: state.apps.map { app in
+                    [
+                        app.app.description, app.retryAfter == nil ? "off" : "on",
+                        app.retryAfter.map { "\($0)s" } ?? "-",
+                    ]
                 })
         }
         return .success
@@ -70,30 +58,21 @@ extension Command {
 
 extension Invocation {
     /// Sets or removes the setting of the apps that the options name, and shows each.
-    fileprivate func setMaintenance(_ assignment: String) throws(OperationalError) {
+    fileprivate func setMaintenance(retryAfter: String?) throws(OperationalError) {
         let named = try arguments.values("app").map { (text) throws(OperationalError) in
             try AppName(argument: text)
         }
         guard named.isEmpty == arguments.has("all") else {
             throw OperationalError(.usage, message: "expected --app APP, or --all")
         }
-        _ = try PolicyKey.change(assignment)
-        let deployment = try deployment()
-        let apps = named.isEmpty ? try deployment.store.apps().map(\.name) : named
-        for app in apps { _ = try deployment.app(app) }
-        var shown: [JSONValue] = []
-        var lines: [String] = []
-        for app in apps {
-            try deployment.setPolicy([assignment], of: app)
-            let seconds = try deployment.app(app).policy().traffic.maintenance
-            shown.append([
-                "app": .string(app.description), "maintenance": .bool(seconds != nil),
-                "retry_after": seconds.map { .integer(Int64($0)) } ?? .null,
-            ])
-            lines.append(
-                seconds.map { "\(app): in maintenance; clients try again after \($0) s" }
-                    ?? "\(app): not in maintenance")
+        let state = try perform(
+            AppOperations.setMaintenance,
+            MaintenanceChange(apps: named.isEmpty ? nil : named, retryAfter: retryAfter))
+        try print(state) {
+            state.apps.map { app in
+                app.retryAfter.map { "\(app.app): in maintenance; clients try again after \($0) s" }
+                    ?? "\(app.app): not in maintenance"
+            }.joined(separator: "\n")
         }
-        try print(["apps": .array(shown)]) { lines.joined(separator: "\n") }
     }
 }

@@ -16,6 +16,14 @@ extension Command {
                     "instead of FILE: the store itself was put back to an earlier copy; ends what may have "
                     + "ended since"),
             .value(
+                "lost", placeholder: "SECONDS",
+                meaning:
+                    "with --in-place, for a standby that was promoted without the changes of the last "
+                    + "SECONDS: ends only what these changes concern"),
+            .value(
+                "changes-from", placeholder: "DIR[,DIR...]",
+                meaning: "with --lost: the data folders of all other nodes, or copies of them"),
+            .value(
                 "key", placeholder: "FILE",
                 meaning: "the secret key, of a backup that was made with --recipient"),
             .value(
@@ -41,6 +49,8 @@ extension Command {
             nobody else can write to: run it as the gateway's user. \
             With --in-place the same is done to the store that --store names, once PostgreSQL's tools have \
             restored it, or its file was copied back. All gateways must be stopped. \
+            With --lost as well, nothing is changed unless the data folders have all changes that the \
+            database lacks. \
             docs/operate/backup.md and docs/operate/postgresql-backup.md tell what else to do. A master key \
             that the process is given \
             (COUNTERSIGN_MASTER_KEY, or a credential) is used, too, and not written to the folder.
@@ -68,14 +78,29 @@ extension Command {
                     "--in-place: expected no FILE and no key; it is for the store itself, which was put back "
                     + "to an earlier copy")
         }
+        let folders = run.arguments.value("changes-from")?.split(separator: ",").map(String.init) ?? []
+        let loss = try run.arguments.value("lost").map { (text) throws(OperationalError) in
+            guard let seconds = Int64(text), (1...86_400).contains(seconds) else {
+                throw OperationalError(
+                    .usage, message: "--lost: `\(text)`; expected a whole number of seconds, 1 to 86400")
+            }
+            return InPlaceRestoration.Loss(seconds: seconds, folders: folders)
+        }
+        guard folders.isEmpty || loss != nil else {
+            throw OperationalError(.usage, message: "--changes-from: expected --lost with it")
+        }
         let outcome = try run.configuration().restoreInPlace(
-            after: former, environment: run.environment.variables, now: run.now)
+            after: former, losing: loss, environment: run.environment.variables, now: run.now)
         try run.print(outcome.json) { outcome.text }
     }
 
     private static func restoreBackup(
         _ run: Invocation, after former: FormerDeployment?
     ) throws(OperationalError) {
+        guard run.arguments.value("lost") == nil, run.arguments.value("changes-from") == nil else {
+            throw OperationalError(
+                .usage, message: "--lost and --changes-from: expected --in-place with them")
+        }
         var keys = BackupKeys()
         if let path = run.arguments.value("key") { keys.secretKey = (try BackupSecretKey(file: path), path) }
         if let path = run.arguments.value("master-key") {
@@ -100,6 +125,7 @@ extension InPlaceRestoration.Outcome {
     fileprivate var json: JSONValue {
         .object(
             [(name: "head", value: .string(head.text))] + ended.members + [
+                ("lost_changes", lost.map { .integer(Int64($0.count)) } ?? .null),
                 ("repeated", repeated.map(\.json) ?? .null),
                 ("keyed_requests_from", .integer(keyedRequestsFrom)),
             ])
@@ -108,6 +134,7 @@ extension InPlaceRestoration.Outcome {
     fileprivate var text: String {
         """
         accepted the store as it was at record \(head.number) of its audit log, verified
+        \(lost.map { "found the \($0.count) changes that it lacks\n" } ?? "")\
         \(ended.text)
         \(FormerDeployment.Repeated.text(repeated))
         the next start refuses signatures made up to a window after it, and requests with an \

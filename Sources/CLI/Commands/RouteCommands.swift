@@ -45,31 +45,19 @@ extension Command {
         guard let level = try run.routeLevel("require") else {
             throw OperationalError(.usage, message: "--require: expected open, signed, session or device")
         }
-        let enforcement = try run.arguments.value("enforcement").map { (text) throws(OperationalError) in
-            try Enforcement.requested(text, at: run.now)
-        }
-        let methods = run.routeMethods()
-        let rule = RouteRule(
-            prefix: Array(prefix.utf8), methods: methods.map { Array($0.utf8) }, level: level,
-            enforcement: enforcement, limits: try run.routeLimits())
-        guard let rule else {
-            throw OperationalError(
-                .usage,
-                message: "route `\(prefix)`: expected / or a path such as /v1/news: no `/` at its end, no "
-                    + "escapes, no empty or dot "
-                    + "segments; methods are words of letters such as GET,POST, at most 16")
-        }
-        let deployment = try run.deployment()
-        try deployment.setRoute(rule, of: name)
-        for note in RouteText.notes(on: rule, among: try deployment.routes(of: name)) {
-            run.console.note(note)
-        }
-        run.noteUnsignedRequests(
-            of: name, in: deployment, open: rule.level == .open,
-            observed: enforcement?.isObserving(at: run.now) ?? false)
-        try run.print(["app": .string(name.description), "route": RouteText.json(rule)]) {
-            let which = methods.isEmpty ? "" : methods.joined(separator: ",") + " of "
-            let observed = enforcement.map { ", \(RouteText.enforcement($0))" } ?? ""
+        let changed = try run.perform(
+            RouteOperations.set,
+            RouteChange(
+                app: name, prefix: prefix, methods: RouteChange.methods(in: run.arguments.value("methods")),
+                level: level, enforcement: run.arguments.value("enforcement"),
+                limits: RouteLimits.names.compactMap { limit in
+                    run.arguments.value(limit).map { (limit, $0) }
+                }))
+        run.console.note(changed.notes)
+        try run.print(changed) {
+            let rule = changed.rule
+            let which = rule.methods.isEmpty ? "" : rule.methodTexts.joined(separator: ",") + " of "
+            let observed = rule.enforcement.map { ", \(RouteText.enforcement($0))" } ?? ""
             let limits = rule.limits.texts.map { ", \($0.name) \($0.value)" }.joined()
             return
                 "\(name): \(which)\(prefix) asks for `\(level.rawValue)`: "
@@ -90,10 +78,9 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let name = try run.appName()
         let prefix = try run.required("PREFIX")
-        try run.deployment().removeRoute(prefix, methods: run.routeMethods(), of: name)
-        try run.print(["app": .string(name.description), "removed": .string(prefix)]) {
-            "\(name): removed \(prefix)"
-        }
+        let route = RouteName(
+            app: name, prefix: prefix, methods: RouteChange.methods(in: run.arguments.value("methods")))
+        try run.print(try run.perform(RouteOperations.remove, route)) { "\(name): removed \(prefix)" }
         return .success
     }
 }
@@ -104,16 +91,12 @@ extension Command {
         positionals: [Positional(name: "APP")], options: [.data, .json]
     ) { (run) throws(OperationalError) in
         let name = try run.appName()
-        let policy = try run.deployment().app(name).policy()
-        let rules = policy.routes.rules
-        try run.print([
-            "app": .string(name.description), "enforcement": .string(policy.enforcement.text),
-            "routes": .array(rules.map { RouteText.json($0) }),
-        ]) {
-            guard policy.enforcement.isObserving(at: run.now) else { return RouteText.table(rules) }
-            return RouteText.table(rules)
+        let routes = try run.perform(RouteOperations.list, name)
+        try run.print(routes) {
+            guard routes.isObserving else { return RouteText.table(routes.rules) }
+            return RouteText.table(routes.rules)
                 + "\nof \(name), requests without a valid proof reach the backend: "
-                + RouteText.enforcement(policy.enforcement)
+                + RouteText.enforcement(routes.enforcement)
         }
         return .success
     }
@@ -130,100 +113,24 @@ extension Command {
             read its path in several ways.
             """
     ) { (run) throws(OperationalError) in
-        let name = try run.appName()
-        let deployment = try run.deployment()
-        let policy = try deployment.app(name).policy()
-        let claim = try deployment.legacyHostClaim(of: name)
-        let method = Array(try run.required("METHOD").utf8)
+        let (name, method) = (try run.appName(), try run.required("METHOD"))
         let target = try run.required("TARGET")
         let targets =
             target == "-"
-            ? try run.console.read().split(separator: UInt8(ascii: "\n")).map { Array($0) }
-            : [Array(target.utf8)]
+            ? try run.console.read().split(separator: UInt8(ascii: "\n")).map {
+                String(decoding: $0, as: UTF8.self)
+            } : [target]
         let tests = try targets.map { (target) throws(OperationalError) in
-            try RouteTest(policy, host: claim, method: method, target: target, at: run.now)
+            try run.perform(RouteOperations.test, RouteTarget(app: name, method: method, target: target))
         }
         if target == "-" {
-            try run.print(["app": .string(name.description), "tests": .array(tests.map(\.json))]) {
+            try run.print(["app": .string(name.description), "tests": tests.json]) {
                 tests.map { "\($0.target): \($0.text)" }.joined(separator: "\n")
             }
         } else {
-            for test in tests { try run.print(test.json) { test.text } }
+            for test in tests { try run.print(test) { test.text } }
         }
-        return tests.contains { $0.isRefused } ? .failed : .success
-    }
-}
-
-/// What the gateway does with one target.
-private struct RouteTest {
-    let target: String
-    private let policy: Policy
-    private let outcome: Result<RouteRules.Decision, Refusal>
-    /// Which unsigned requests belong to the app.
-    private let host: LegacyHostClaim
-    private let now: Int64
-
-    init(
-        _ policy: Policy, host: LegacyHostClaim, method: [UInt8], target: [UInt8], at now: Int64
-    ) throws(OperationalError) {
-        self.host = host
-        self.target = String(decoding: target, as: UTF8.self)
-        guard target.first == UInt8(ascii: "/") else {
-            throw OperationalError(
-                .usage, message: "target `\(self.target)`: expected a path that begins with /")
-        }
-        self.policy = policy
-        self.now = now
-        let path = Array(target.prefix { $0 != UInt8(ascii: "?") })
-        do {
-            outcome = .success(try policy.routes.decision(method: method.span, path: path.span))
-        } catch {
-            outcome = .failure(error)
-        }
-    }
-
-    var isRefused: Bool {
-        if case .failure = outcome { return true }
-        return false
-    }
-
-    private func enforcement(_ decision: RouteRules.Decision) -> Enforcement {
-        decision.enforcement ?? policy.enforcement
-    }
-
-    /// Whether the rules let unsigned requests through, if they belong to the app.
-    private func mayPassUnsigned(_ decision: RouteRules.Decision) -> Bool {
-        decision.level == .open || enforcement(decision).isObserving(at: now)
-    }
-
-    var text: String {
-        switch outcome {
-        case .success(let decision):
-            let rule = policy.routes.rules[decision.index]
-            let methods = rule.methods.isEmpty ? "" : " for \(rule.methodTexts.joined(separator: ","))"
-            let enforcement = enforcement(decision)
-            return "`\(decision.level.rawValue)` by the rule \(rule.prefixText)\(methods)"
-                + (enforcement.isObserving(at: now) ? ", \(RouteText.enforcement(enforcement))" : "")
-                + (mayPassUnsigned(decision) ? RouteText.exception(for: host) : "")
-        case .failure(let refusal): return "refused as \(refusal.code.rawValue): \(refusal.detail)"
-        }
-    }
-
-    var json: JSONValue {
-        switch outcome {
-        case .success(let decision):
-            [
-                "target": .string(target), "require": .string(decision.level.rawValue),
-                "observed": .bool(enforcement(decision).isObserving(at: now)),
-                "unsigned_pass": .bool(host.isEffective && mayPassUnsigned(decision)),
-                "rule": RouteText.json(policy.routes.rules[decision.index]), "refused": .null,
-            ]
-        case .failure(let refusal):
-            [
-                "target": .string(target), "require": .null, "observed": false, "unsigned_pass": false,
-                "rule": .null, "refused": .string(refusal.code.rawValue),
-            ]
-        }
+        return tests.contains { $0.refusal != nil } ? .failed : .success
     }
 }
 
@@ -285,23 +192,6 @@ enum RouteText {
         }
     }
 
-    static func json(_ rule: RouteRule) -> JSONValue {
-        var until: JSONValue = .null
-        var word: JSONValue = .null
-        if let enforcement = rule.enforcement {
-            word = "enforce"
-            if case .observe(let end) = enforcement {
-                word = "observe"
-                until = .integer(end)
-            }
-        }
-        return [
-            "prefix": .string(rule.prefixText), "methods": .strings(rule.methodTexts),
-            "require": .string(rule.level.rawValue), "enforcement": word, "observe_until": until,
-            "limits": .object(rule.limits.texts.map { (name: $0.name, value: .string($0.value)) }),
-        ]
-    }
-
     static func table(_ rules: [RouteRule]) -> String {
         Table.text(
             head: ["ROUTE", "METHODS", "REQUIRES", "ENFORCEMENT", "LIMITS"],
@@ -325,40 +215,5 @@ extension Invocation {
                 .usage, message: "--\(option) `\(text)`: expected open, signed, session or device")
         }
         return level
-    }
-
-    /// Notes to which unsigned requests an app's rules cannot apply. `open` and `observed`: whether the rules
-    /// or the policy let unsigned requests through on some route.
-    func noteUnsignedRequests(
-        of app: AppName, in deployment: Deployment, open: Bool, observed: Bool
-    ) {
-        // The change has been made: a note that cannot be written does not make it fail.
-        guard let claim = try? deployment.legacyHostClaim(of: app) else { return }
-        if claim.host == nil {
-            let belonging =
-                "an unsigned request belongs to the app whose legacy-host it is sent to, and \(app) "
-                + "names none: `countersign app policy \(app) --set legacy-host=HOST`"
-            if open { console.note("note: `open` lets no unsigned request through yet: \(belonging)") }
-            if observed { console.note("note: unsigned requests are still refused: \(belonging)") }
-        }
-        for conflict in claim.conflicts {
-            console.note(
-                "note: \(conflict.other) names that legacy-host, too: unsigned requests to \(conflict.host) "
-                    + "belong to neither app, and the rules of neither let them through")
-        }
-    }
-
-    /// The limits that the options name.
-    func routeLimits() throws(OperationalError) -> RouteLimits {
-        var limits = RouteLimits()
-        for name in RouteLimits.names {
-            if let value = arguments.value(name) { try limits.set(name, to: value) }
-        }
-        return limits
-    }
-
-    /// Upper-case names, sorted; none where the option is not given.
-    func routeMethods() -> [String] {
-        arguments.value("methods").map { $0.split(separator: ",").map { $0.uppercased() }.sorted() } ?? []
     }
 }

@@ -70,9 +70,11 @@ extension AdminServices {
     fileprivate init(environment: Environment) throws(OperationalError) {
         let pool = try WorkPool(
             WorkPool.Bounds(workers: 1, queue: 32, patience: 10_000), for: .administration)
+        let deployment = AdministeredDeployment(environment: environment.variables)
         self.init(
-            api: AdminAPIService(environment: environment, pool: pool),
-            console: try ConsoleService(environment: environment, pool: pool), commands: pool)
+            api: AdminAPIService(environment: environment, deployment: deployment, pool: pool),
+            console: try ConsoleService(environment: environment, deployment: deployment, pool: pool),
+            commands: pool)
     }
 }
 

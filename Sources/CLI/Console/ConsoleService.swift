@@ -18,6 +18,7 @@ final class ConsoleService: AdminConsole {
     private static let mostSignInBytes = 4 << 10
 
     private let environment: Environment
+    private let deployment: AdministeredDeployment
     private let pool: WorkPool
     /// For what takes seconds, and is no command: one at a time, and no queue behind it.
     private let doctorPool: WorkPool
@@ -26,8 +27,11 @@ final class ConsoleService: AdminConsole {
     /// Sessions that were signed out, whether or not the file could be written.
     private let signedOut = Locked<Set<String>>([])
 
-    init(environment: Environment, pool: WorkPool) throws(OperationalError) {
+    init(
+        environment: Environment, deployment: AdministeredDeployment, pool: WorkPool
+    ) throws(OperationalError) {
         self.environment = environment
+        self.deployment = deployment
         self.pool = pool
         doctorPool = try WorkPool(
             WorkPool.Bounds(workers: 1, queue: 1, patience: 250), for: .administration)
@@ -113,17 +117,24 @@ final class ConsoleService: AdminConsole {
         return Session(token: token, formToken: FormToken(ofSession: text))
     }
 
+    private func host(
+        for actor: AuditActor, having scopes: Set<APIScope> = [], showing refusals: RecentRefusals? = nil,
+        in configuration: Configuration
+    ) -> CommandHost {
+        CommandHost(
+            configuration: configuration, actor: actor, scopes: scopes, deployment: deployment,
+            refusals: refusals)
+    }
+
     /// Ends a session that was not used for long; false if this one is ended. An open page that asks for
     /// figures is no use.
     private func isInUse(_ session: Session, for path: String, configuration: Configuration) async -> Bool {
         let (token, now) = (session.token, SystemTime().now)
         let isIdle = token.isIdle(at: now)
         guard isIdle || (path != "/console/live" && token.isUseNews(at: now)) else { return true }
-        let host = CommandHost(configuration, actor: token.actor)
-        let environment = environment.variables
+        let host = host(for: token.actor, in: configuration)
         _ = await onCommandThread { () -> Result<Void, APIProblem> in
-            defer { host.close() }
-            guard let deployment = try? host.open(environment: environment) else { return .success(()) }
+            guard let deployment = try? host.open() else { return .success(()) }
             if isIdle {
                 try? deployment.endConsoleSession(token.id, at: now)
             } else {
@@ -209,13 +220,11 @@ final class ConsoleService: AdminConsole {
     private func redeem(
         _ code: String, replacing former: String?, configuration: Configuration
     ) async throws(APIProblem) -> (session: APIToken, text: String)? {
-        let host = CommandHost(configuration, actor: .server)
-        let environment = environment.variables
+        let host = host(for: .server, in: configuration)
         let outcome = await onCommandThread { () -> Result<(APIToken, String)?, APIProblem> in
-            defer { host.close() }
             let bytes = Array(code.utf8)
             do throws(OperationalError) {
-                let deployment = try host.open(environment: environment)
+                let deployment = try host.open()
                 let made = try deployment.redeemConsoleLink(bytes.span, at: SystemTime().now)
                 // The browser forgets the session that it had.
                 // The link is used up by now: whatever becomes of that, the new session counts.
@@ -244,11 +253,11 @@ final class ConsoleService: AdminConsole {
                     403, code: "form", detail: "this form is not of your session; load its page again")
             }
         }
-        // A page that only reads opens the deployment once for all its operations.
-        let opening: CommandHost.Opening = if case .read = request.method { .shared } else { .perCommand }
         let visit = ConsoleVisit(
             session: session.token, formToken: session.formToken, figures: figures,
-            host: CommandHost(configuration, actor: session.token.actor, opening: opening),
+            host: host(
+                for: session.token.actor, having: session.token.scopes, showing: figures.refusals,
+                in: configuration),
             environment: environment,
             answers: answers, now: SystemTime().now)
         if request.segments == ["live"] { return Served(LiveFigures(visit).response, effect: .showed) }
@@ -258,7 +267,6 @@ final class ConsoleService: AdminConsole {
         let isSlow = request.segments == ["doctor"]
         let tokens = tokens
         let outcome = await run(on: isSlow ? doctorPool : pool) { () -> Result<Served, APIProblem> in
-            defer { visit.host.end() }
             // It may have been ended while the request waited.
             guard tokens.isCurrent(visit.session, configuration: configuration) else {
                 return .success(

@@ -55,11 +55,11 @@ struct ConsoleVisit: Sendable {
                 operation.otherInputs.compactMap { input in
                     values[input.name].map { (name: input.name, value: $0) }
                 })
-        let line = try operation.commandLine(
+        let checked = try operation.values(
             path: values, query: query.map { String($0.dropFirst()) },
             body: operation.bodySchema == nil ? [] : JSONValue.object(body).bytes)
         let job = APIJob(
-            call: APICall(operation, values: values), line: line,
+            call: APICall(operation, values: values), values: checked,
             keyed: key.map {
                 let content = Array("\(id) \(values.sorted { $0.key < $1.key })".utf8)
                 return KeptAnswers.Call(key: $0, token: session.id, path: id, body: content)
@@ -71,16 +71,39 @@ struct ConsoleVisit: Sendable {
         return record
     }
 
+    /// Performs an operation.
+    func perform<Input, Result>(
+        _ operation: Operation<Input, Result>, _ input: Input
+    ) throws(APIProblem) -> Result {
+        do throws(OperationalError) {
+            return try operation.perform(input, in: host.administration)
+        } catch {
+            throw APIProblem(error)
+        }
+    }
+
+    func perform<Result>(_ operation: Operation<Void, Result>) throws(APIProblem) -> Result {
+        try perform(operation, ())
+    }
+
+    /// The app of a path.
+    func app(_ text: String) throws(APIProblem) -> AppName {
+        do throws(OperationalError) {
+            return try AppName(argument: text)
+        } catch {
+            throw APIProblem(error)
+        }
+    }
+
     /// The names of the apps; empty without the scope to read them.
     func apps() throws(APIProblem) -> [String] {
-        may(.appsRead) ? try run("listApps").records("apps").map { $0.text("app") } : []
+        may(.appsRead) ? try perform(AppOperations.list).apps.map(\.app.name.description) : []
     }
 
     /// Ends the operator's own session.
     func signOut() throws(APIProblem) {
-        defer { host.close() }
         do throws(OperationalError) {
-            let deployment = try host.open(environment: environment.variables)
+            let deployment = try host.open()
             try deployment.endConsoleSession(session.id, at: now)
         } catch {
             throw APIProblem(error)

@@ -96,7 +96,8 @@ final class LoginLimitPersistence: @unchecked Sendable {
         }
     }
 
-    private func tick() {
+    /// Call once a second.
+    func tick() {
         // While a shared store is away, they expire all the same, and are removed later.
         try? pending.expire(at: clock.now)
         ticks += 1

@@ -4,10 +4,10 @@ import CountersignWire
 
 /// Serves the routes below `/api/`, which check their own tokens.
 package protocol AdminAPI: Sendable {
-    /// `configuration` is that of the running server. `caller` names the token, for the log; nil if none was
-    /// valid.
+    /// `configuration` is that of the running server, and `figures` are its own. `caller` names the token,
+    /// for the log; nil if none was valid.
     func answer(
-        to exchange: any Exchange, in configuration: Configuration
+        to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
     ) async -> (response: ServerResponse, caller: String?)
 }
 
@@ -79,7 +79,8 @@ struct AdminRoutes: Handler {
             return await exchange.respond(.plainFromElsewhere)
         }
         if let services, request.isBelow("/api/") {
-            let answer = await services.api.answer(to: exchange, in: running.current)
+            let answer = await services.api.answer(
+                to: exchange, in: running.current, figures: figures)
             logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "api")
             return await exchange.respond(answer.response)
         }

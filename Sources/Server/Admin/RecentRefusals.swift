@@ -22,16 +22,21 @@ package struct RecentRefusal: Sendable {
         case made(Cause?, notes: [String])
     }
 
+    /// The app that the request names, or whose host it was sent to; nil if there is neither.
+    package var app: String? {
+        if let named { return named.app }
+        let root = try? JSONReader.read(line).root
+        return root?["app"]?.string ?? root?["claimed_app"]?.string
+    }
+
     /// Nil if none was found or looked for.
     package var cause: Cause? { if case .made(let cause, _) = search { cause } else { nil } }
 }
 
-/// The refusals that have a line in the log, for the console: the latest in memory, and earlier ones on the
-/// disk. In memory, each code has its own slots, so that a flood of one code does not displace the others.
+/// The refusals that have a line in the log, for the console, the API and commands: the latest in memory, and
+/// earlier ones on the disk. In memory, each code has its own slots, so that a flood of one code does not
+/// displace the others.
 package final class RecentRefusals: Sendable {
-    /// The most refusals of one code that the console lists.
-    private static let mostListed = 100
-
     /// Nil without a data folder, as in tests, or if the settings leave no room.
     package let store: RefusalStore?
 
@@ -41,7 +46,7 @@ package final class RecentRefusals: Sendable {
     /// By code, the oldest first.
     private let entries = Locked<[String: [RecentRefusal]]>([:])
 
-    init(store: RefusalStore? = nil) { self.store = store }
+    package init(store: RefusalStore? = nil) { self.store = store }
 
     /// `isProven` states whether the caller has proved anything.
     func add(_ refusal: RecentRefusal, isProven: Bool = false) {
@@ -60,17 +65,9 @@ package final class RecentRefusals: Sendable {
         }
     }
 
-    /// Those of one code, the latest first.
-    package func all(of code: String) -> [RecentRefusal] {
-        let latest = entries.with { Array(($0[code] ?? []).reversed()) }
-        let known = Set(latest.map(\.event))
-        let earlier = store?.latest(RecentRefusals.mostListed) {
-            $0.code == code && !known.contains($0.event)
-        }
-        return Array((latest + (earlier ?? [])).prefix(RecentRefusals.mostListed))
-    }
-
+    /// The refusal of that event, found by its id at once.
     package func refusal(of event: String) -> RecentRefusal? {
+        let event = event.lowercased()
         let found = entries.with { entries -> RecentRefusal? in
             for kept in entries.values {
                 if let found = kept.first(where: { $0.event == event }) { return found }
@@ -80,10 +77,65 @@ package final class RecentRefusals: Sendable {
         return found ?? store?.refusal(of: event)
     }
 
-    /// The codes of the refusals in memory and of the latest ones on the disk.
-    package var codes: [String] {
-        var codes = entries.with { Set($0.keys) }
-        for refusal in store?.latest(RefusalStore.mostRead) ?? [] { codes.insert(refusal.code) }
-        return codes.sorted()
+    /// The refusals that the filter accepts, of those in memory and the last ``RefusalStore/mostRead`` of
+    /// each kind on the disk. Lists at most `most`, the newest first, and counts all.
+    package func report(of filter: RefusalFilter = RefusalFilter(), atMost most: Int) -> RefusalReport {
+        let latest = entries.with { $0.values.flatMap { $0.reversed() } }.filter(filter.accepts)
+        let known = Set(latest.map(\.event))
+        var report = RefusalReport()
+        for refusal in latest { report.count(refusal) }
+        let earlier = store?.latest(most) { refusal in
+            guard filter.accepts(refusal), !known.contains(refusal.event) else { return false }
+            report.count(refusal)
+            return true
+        }
+        let all = latest + (earlier ?? [])
+        report.refusals = Array(all.sorted { $0.time > $1.time }.prefix(most))
+        return report
+    }
+}
+
+/// Which refusals a list has. A nil member accepts all.
+package struct RefusalFilter: Sendable {
+    /// The app that the request names, or whose host it was sent to.
+    package var app: String?
+    /// The key id that the request names.
+    package var release: String?
+    package var code: String?
+
+    package init(app: String? = nil, release: String? = nil, code: String? = nil) {
+        (self.app, self.release, self.code) = (app, release, code)
+    }
+
+    func accepts(_ refusal: RecentRefusal) -> Bool {
+        if let code, refusal.code != code { return false }
+        if let release, refusal.named?.release != release { return false }
+        guard let app else { return true }
+        return refusal.app == app
+    }
+}
+
+/// A list of refusals, and a count of each cause among all that the filter accepts.
+package struct RefusalReport: Sendable {
+    /// The refusals of one code.
+    package struct Cause: Sendable {
+        package var count = 0
+        /// Those of which a mistake of the signer was found.
+        package var explained = 0
+        /// When the latest was refused, in whole Unix seconds.
+        package var latest: Int64 = 0
+    }
+
+    /// The newest first.
+    package fileprivate(set) var refusals: [RecentRefusal] = []
+    /// By code.
+    package private(set) var causes: [String: Cause] = [:]
+
+    fileprivate mutating func count(_ refusal: RecentRefusal) {
+        var cause = causes[refusal.code] ?? Cause()
+        cause.count += 1
+        if refusal.cause != nil { cause.explained += 1 }
+        cause.latest = max(cause.latest, refusal.time)
+        causes[refusal.code] = cause
     }
 }

@@ -18,6 +18,8 @@ final class RefusalRing {
     }
 
     static let longestRecord = 8_192
+    /// The index has 32 bits for a slot.
+    private static let mostSlots: UInt64 = 0xFFFF_FFFF
     private static let magic: UInt64 = 0x3153_5546_4552_5343  // "CSREFUS1"
     private static let headerBytes = 4_096
     private static let slotBytes = 512
@@ -53,6 +55,25 @@ final class RefusalRing {
         }
         // If another process writes to the file, the first record of this process prepares it.
         if !load() { _ = lock() }
+    }
+
+    /// Opens the file of another process, which may write to it, for reading only. Nil if there is no such
+    /// file, or if it has no records yet.
+    init?(reading path: String) throws(OperationalError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw OperationalError(
+                .unreachable, message: "\(path): cannot open: \(String(cString: strerror(errno)))")
+        }
+        file = descriptor
+        // The size for which the file was made is that of its index.
+        var header = [UInt8](repeating: 0, count: 16)
+        let isWhole = pread(descriptor, &header, header.count, 0) == header.count
+        let stated = isWhole ? RefusalRing.word(of: header, at: 8) : 0
+        slots = Int(min(stated, RefusalRing.mostSlots))
+        buckets = max(slots / 4, 1)
+        guard slots > 0, load() else { return nil }
     }
 
     deinit { close(file) }

@@ -14,11 +14,12 @@ package final class RefusalStore: Sendable {
     /// The most records that a search reads in each ring, except a search by id.
     package static let mostRead = 5_000
 
+    /// A ring that is only read may not exist yet.
     private struct Rings {
-        let proven: RefusalRing
-        let unproven: RefusalRing
+        let proven: RefusalRing?
+        let unproven: RefusalRing?
 
-        var all: [RefusalRing] { [proven, unproven] }
+        var all: [RefusalRing] { [proven, unproven].compactMap(\.self) }
     }
 
     private struct Waiting: Sendable {
@@ -35,9 +36,22 @@ package final class RefusalStore: Sendable {
     package init(in folder: String, bytes: Int) throws(OperationalError) {
         rings = Locked(
             Rings(
-                proven: try RefusalRing("\(folder)/refusals-proven", bytes: bytes / 2),
-                unproven: try RefusalRing("\(folder)/refusals-unproven", bytes: bytes / 2)))
+                proven: try RefusalRing(RefusalStore.provenPath(in: folder), bytes: bytes / 2),
+                unproven: try RefusalRing(RefusalStore.unprovenPath(in: folder), bytes: bytes / 2)))
     }
+
+    /// Opens the rings of that data folder for reading only, while a server may write to them. Nil if there
+    /// are none.
+    package init?(reading folder: String) throws(OperationalError) {
+        let found = Rings(
+            proven: try RefusalRing(reading: RefusalStore.provenPath(in: folder)),
+            unproven: try RefusalRing(reading: RefusalStore.unprovenPath(in: folder)))
+        guard !found.all.isEmpty else { return nil }
+        rings = Locked(found)
+    }
+
+    private static func provenPath(in folder: String) -> String { "\(folder)/refusals-proven" }
+    private static func unprovenPath(in folder: String) -> String { "\(folder)/refusals-unproven" }
 
     /// Starts the thread that writes.
     func start() throws(OperationalError) {
@@ -73,8 +87,8 @@ package final class RefusalStore: Sendable {
             }
             for record in records {
                 let isKept = rings.with { rings in
-                    (record.isProven ? rings.proven : rings.unproven).append(
-                        record.refusal.encoded, id: record.refusal.id, at: record.refusal.time)
+                    (record.isProven ? rings.proven : rings.unproven)?.append(
+                        record.refusal.encoded, id: record.refusal.id, at: record.refusal.time) ?? false
                 }
                 if !isKept { lost.with { $0 += 1 } }
             }
@@ -92,20 +106,17 @@ package final class RefusalStore: Sendable {
         }
     }
 
-    /// The newest refusals that `isWanted` accepts, newest first: at most `most`, among the last
-    /// ``mostRead`` of each ring.
-    package func latest(
-        _ most: Int, since: Int64 = 0, where isWanted: (RecentRefusal) -> Bool = { _ in true }
-    ) -> [RecentRefusal] {
+    /// The newest refusals that `isWanted` accepts, newest first: at most `most`. `isWanted` is asked about
+    /// each of the last ``mostRead`` of each ring.
+    func latest(_ most: Int, where isWanted: (RecentRefusal) -> Bool) -> [RecentRefusal] {
         let found = rings.with { rings in
             rings.all.flatMap { ring -> [RecentRefusal] in
                 var found: [RecentRefusal] = []
                 ring.walk(atMost: RefusalStore.mostRead) { record in
-                    guard record.time >= since else { return false }
-                    if let refusal = RecentRefusal(encoded: record), isWanted(refusal) {
+                    if let refusal = RecentRefusal(encoded: record), isWanted(refusal), found.count < most {
                         found.append(refusal)
                     }
-                    return found.count < most
+                    return true
                 }
                 return found
             }
@@ -116,7 +127,7 @@ package final class RefusalStore: Sendable {
     /// The times since which all refusals of callers with proof, and all others, are kept, in whole Unix
     /// seconds; nil where there are none.
     package var oldest: (proven: Int64?, unproven: Int64?) {
-        rings.with { ($0.proven.oldest, $0.unproven.oldest) }
+        rings.with { ($0.proven?.oldest, $0.unproven?.oldest) }
     }
 }
 

@@ -32,7 +32,7 @@ extension Route {
         signedBy signing: ResponseSigner, by clock: any TimeSource, stating retention: ServerResponse.Field
     ) -> Route {
         Route(.time) { (call) throws(Refusal) in
-            guard clock.isPresent(call.now), !clock.isInDoubt else {
+            guard clock.isPresent(call.now) else {
                 throw Refusal(.unavailable, detail: "the clock is not trusted", retryAfter: 60)
             }
             let nonce = try TimeNonce.read(call.request)

@@ -45,13 +45,18 @@ final class WebhookSender: Sendable {
 
     private let deployment: Deployment
     private let store: any Store
+    private let guesses: AccountGuesses
     private let note: @Sendable (String) -> Void
     private let state = Monitor(State())
 
     /// `store` is the sender's own connection.
-    init(_ deployment: Deployment, store: any Store, note: @escaping @Sendable (String) -> Void) {
+    init(
+        _ deployment: Deployment, store: any Store, guesses: AccountGuesses,
+        note: @escaping @Sendable (String) -> Void
+    ) {
         self.deployment = deployment
         self.store = store
+        self.guesses = guesses
         self.note = note
     }
 
@@ -95,6 +100,7 @@ final class WebhookSender: Sendable {
         if let now {
             try store.announceStages(at: now)
             try store.announceWithheld(at: now)
+            try store.announce(guesses, at: now)
         }
         if let sweepTime {
             try store.forgetDeadDeliveries(before: sweepTime.earlier(by: WebhookSender.deadDays * 86_400))
@@ -307,6 +313,20 @@ final class WebhookSender: Sendable {
             return try Trust.Certificate.all(inPEM: Array(pem.utf8))
         } catch {
             throw OperationalError(.failed, message: "--ca: \(error)")
+        }
+    }
+}
+
+extension Store {
+    /// Adds an event for each account of which many logins failed. Names without an account have none.
+    func announce(_ guesses: AccountGuesses, at now: TrustedTime) throws(OperationalError) {
+        for report in guesses.dueEvents(at: now.seconds) {
+            let account = try account(report.account, of: report.app)
+            let isAdded =
+                try account.map { (account) throws(OperationalError) in
+                    try announceGuesses(report.failed, ofAccount: account.number, at: now)
+                } ?? true
+            guesses.didAnnounce(report, isAdded: isAdded, at: now.seconds)
         }
     }
 }

@@ -157,6 +157,7 @@ final class Database {
         do {
             let result = try body()
             try recorder.flush(into: self)
+            defer { recorder.keepChange() }
             switch driver {
             case .sqlite: try run("COMMIT")
             case .postgreSQL(let connection): try connection.commit()

@@ -25,6 +25,7 @@ extension Database {
             """
             SELECT \(transactions), (SELECT value FROM row_digest WHERE name = '\(RowSummary.name)'),
                 (SELECT value FROM meta WHERE name = '\(MetaName.reportedHead.rawValue)'),
+                (SELECT value FROM meta WHERE name = '\(MetaName.restoredInPlace.rawValue)'),
                 (SELECT tag FROM audit WHERE number = ?)
             """, binding: .integer(number)
         ) {
@@ -32,7 +33,8 @@ extension Database {
             state.transactions = $0.integer(0)
             state.summary = $0.isNull(1) ? nil : $0.blob(1)
             state.reported = $0.isNull(2) ? nil : $0.blob(2)
-            state.asked = $0.isNull(3) ? nil : AuditHead(number: number, tag: $0.blob(3))
+            state.restored = $0.isNull(3) ? nil : $0.blob(3)
+            state.asked = $0.isNull(4) ? nil : AuditHead(number: number, tag: $0.blob(4))
             return state
         }
         return states.first ?? StoreState()

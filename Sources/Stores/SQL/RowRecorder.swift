@@ -22,6 +22,8 @@ final class RowRecorder {
         var areNamesVerified = false
         /// The last change that PostgreSQL's triggers have handed over.
         var collected: Int64 = 0
+        /// What ``StoreChange`` keeps of the rows.
+        var kept: [[UInt8]] = []
     }
 
     /// Tombstones that are verified in each transaction that adds an account: less than 5 ms of one core.
@@ -47,6 +49,7 @@ final class RowRecorder {
     var hasChanges = false
     /// The summary that the last transaction leaves; nil if it has not changed it.
     private var reached: RowSummary?
+    private var change: StoreChange?
 
     // MARK: Setting up
 
@@ -79,6 +82,12 @@ final class RowRecorder {
 
     // MARK: Transactions
 
+    /// Keeps what the transaction has changed. It was committed, or may have been.
+    func keepChange() {
+        if let change { rows?.head?.keep(change) }
+        change = nil
+    }
+
     /// Notes how far the store has come. `transactions` is 0 for a file.
     func didCommit(transactions: Int64) {
         rows?.head?.follow(transactions: transactions, summary: reached)
@@ -100,11 +109,11 @@ final class RowRecorder {
     /// be the summary's again.
     func flush(into database: Database) throws(OperationalError) {
         defer { reset() }
-        reached = nil
+        (reached, change) = (nil, nil)
         try collect(in: database)
-        guard let rows, !pending.digests.isEmpty || pending.auditBefore != nil,
-            var summary = try requireSummary(by: rows, in: database)
-        else { return }
+        guard let rows, !pending.digests.isEmpty || pending.auditBefore != nil else { return }
+        let sealed = try RowRecorder.sealed(RowSummary.name, in: database)
+        guard var summary = try requireSummary(sealed, by: rows, in: database) else { return }
         for (number, difference) in pending.digests {
             let table = AuthenticatedTable.all[number]
             guard var digest = try digest(of: table, under: summary, by: rows, in: database) else {
@@ -120,16 +129,22 @@ final class RowRecorder {
             summary.advance(to: try RowRecorder.lastAudit(in: database), after: before)
         }
         if let restored = pending.restored { summary.restored = restored }
-        try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
+        let successor = rows.seal(summary)
+        try RowRecorder.set(RowSummary.name, to: successor, in: database)
         reached = summary
+        if case .postgreSQL = database.driver, let sealed {
+            change = StoreChange(
+                before: StoreChange.state(sealed), after: StoreChange.state(successor),
+                position: StoreHead(of: summary, transactions: 0).position, rows: pending.kept)
+        }
     }
 
     /// The summary, which is that of the store that was followed; nil while the digests have not begun.
     /// Without it, nothing could tell that what the transaction changes is put back later.
     private func requireSummary(
-        by rows: RowAuthenticator, in database: Database
+        _ sealed: [UInt8]?, by rows: RowAuthenticator, in database: Database
     ) throws(OperationalError) -> RowSummary? {
-        guard let summary = try summary(by: rows, in: database) else {
+        guard let summary = sealed.flatMap({ rows.openSummary($0) }) else {
             guard isTagged || rows.head != nil else { return nil }
             throw OperationalError(
                 .failed,

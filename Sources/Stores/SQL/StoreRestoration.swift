@@ -30,30 +30,29 @@ package struct StoreRestoration {
 
     /// Ends all sessions, removes upload tickets and codes, which may have been used since, and known
     /// devices, which may have been forgotten since, and makes the store expect a replay guard that is
-    /// not there, so that the next one refuses earlier signatures. `restored` is the time if the copy was
-    /// put in the place of the store: heads that nodes have followed before do not count any more. All of it
-    /// is one transaction, with its record. `now` is in whole Unix seconds.
+    /// not there, so that the next one refuses earlier signatures. `restoration` is there if the copy was put
+    /// in the place of the store: heads that nodes have followed before do not count any more. With `lost`,
+    /// only what those changes concern is ended. All of it is one transaction, with its record. `now` is in
+    /// whole Unix seconds.
     package func run(
-        at now: Int64, inPlace restored: Int64? = nil, recording draft: (Ended) -> AuditDraft
+        at now: Int64, inPlace restoration: AcceptedRestoration? = nil, ending lost: LostChanges? = nil,
+        recording draft: (Ended) -> AuditDraft
     ) throws(OperationalError) -> Ended {
         let store = open()
         defer { store.close() }
         return try store.change { (database) throws(OperationalError) in
-            var ended = Ended()
-            ended.sessions = Int64(
-                try SQLStore.end(.all, with: SessionTermination(.restored, at: now), in: database).count)
-            ended.uploadTickets = Int64(try database.run("DELETE FROM upload_ticket"))
-            ended.knownDevices = Int64(try database.run("DELETE FROM known_device"))
-            ended.resetCodes = Int64(
-                try database.run(
-                    """
-                    UPDATE account SET reset_codes = NULL WHERE reset_codes IS NOT NULL
-                    """))
-            try database.run("DELETE FROM account_code")
+            let ended =
+                if let lost {
+                    try StoreRestoration.end(lost, at: now, in: database)
+                } else {
+                    try StoreRestoration.endAll(at: now, in: database)
+                }
             let absent = Hex.encode(SystemRandom().bytes(16).span)
             try SQLStore.set(.replayFile, to: Array(absent.utf8), in: database)
-            if let restored {
-                database.recorder.pending.restored = restored
+            if let restoration {
+                try SQLStore.set(.restoredInPlace, to: rows.seal(restoration), in: database)
+                // Carried to another state of the store, the value does not count.
+                database.recorder.pending.restored = restoration.time
                 try database.run(
                     "DELETE FROM meta WHERE name = ?", binding: .text(MetaName.reportedHead.rawValue))
             }
@@ -62,14 +61,76 @@ package struct StoreRestoration {
         }
     }
 
+    private static func endAll(at now: Int64, in database: Database) throws(OperationalError) -> Ended {
+        var ended = Ended()
+        ended.sessions = Int64(
+            try SQLStore.end(.all, with: SessionTermination(.restored, at: now), in: database).count)
+        ended.uploadTickets = Int64(try database.run("DELETE FROM upload_ticket"))
+        ended.knownDevices = Int64(try database.run("DELETE FROM known_device"))
+        ended.resetCodes = Int64(
+            try database.run("UPDATE account SET reset_codes = NULL WHERE reset_codes IS NOT NULL"))
+        try database.run("DELETE FROM account_code")
+        return ended
+    }
+
+    private static func end(
+        _ lost: LostChanges, at now: Int64, in database: Database
+    ) throws(OperationalError) -> Ended {
+        var ended = Ended()
+        for removal in lost.removals {
+            let keys = removal.values.sorted { $0.key < $1.key }
+            let values = keys.map { (_, value) -> SQLValue in
+                switch value {
+                case .integer(let number): .integer(number)
+                case .bytes(let bytes): .blob(bytes)
+                }
+            }
+            guard removal.table != .session else {
+                let live = try SessionRows.ids(
+                    in: database, sql: "SELECT id FROM session WHERE id = ? AND ended_at IS NULL",
+                    binding: values[0])
+                for id in live {
+                    _ = try SQLStore.end(id, with: SessionTermination(.restored, at: now), in: database)
+                }
+                ended.sessions += Int64(live.count)
+                continue
+            }
+            let condition = keys.map { "\($0.key) = ?" }.joined(separator: " AND ")
+            let count = Int64(
+                try database.run("DELETE FROM \(removal.table.name) WHERE \(condition)", binding: values))
+            switch removal.table {
+            case .uploadTicket: ended.uploadTickets += count
+            case .knownDevice: ended.knownDevices += count
+            default: break
+            }
+        }
+        for number in lost.accounts.keys.sorted() {
+            ended.resetCodes += Int64(
+                try database.run(
+                    "UPDATE account SET reset_codes = NULL WHERE reset_codes IS NOT NULL AND number = ?",
+                    binding: .integer(number)))
+        }
+        return ended
+    }
+
     /// Reserves the erased names and user ids of another store of the same deployment, whose rows are
     /// verified; returns how many were not reserved.
     package func addErasedNames(of former: StorePlace) throws(OperationalError) -> Int64 {
         let source = StoreRestoration(at: former, authenticatingBy: rows).open()
         defer { source.close() }
         let names = try source.read(whenEmpty: []) { (database) throws(OperationalError) in
-            try database.rows("SELECT app, tombstone FROM erased_name") { ($0.text(0), $0.blob(1)) }
+            try database.rows("SELECT app, tombstone FROM erased_name") {
+                (app: $0.text(0), tombstone: $0.blob(1))
+            }
         }
+        return try add(erasedNames: names)
+    }
+
+    /// Reserves erased names and user ids; returns how many were not reserved.
+    package func add(
+        erasedNames names: [(app: String, tombstone: [UInt8])]
+    ) throws(OperationalError) -> Int64 {
+        guard !names.isEmpty else { return 0 }
         let store = open()
         defer { store.close() }
         return try store.change { (database) throws(OperationalError) in

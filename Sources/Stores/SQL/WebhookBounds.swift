@@ -85,20 +85,25 @@ extension SQLStore {
     static func isWithheld(
         _ notice: WebhookNotice, ofAccount number: Int64, by settings: WebhookSettings, in database: Database
     ) throws(OperationalError) -> Bool {
-        guard notice.urgency != .administrative, notice.type != .eventsWithheld else { return false }
+        // The store adds at most one of these two types in a window, or in an hour.
+        guard notice.urgency != .administrative, notice.type != .eventsWithheld,
+            notice.type != .accountGuessed
+        else { return false }
         let column = notice.urgency == .security ? "security" : "routine"
         let row = try database.rows(
             "SELECT began, withheld, \(column) FROM webhook_account WHERE account = ?",
             binding: .integer(number)
-        ) { (began: $0.integer(0), withheld: $0.integer(1), told: $0.integer(2)) }.first
-        guard let row, notice.time < row.began + WebhookShares.window else {
-            if row != nil {
+        ) { (began: $0.isNull(0) ? nil : $0.integer(0), withheld: $0.integer(1), told: $0.integer(2)) }.first
+        guard let row, let began = row.began, notice.time < began + WebhookShares.window else {
+            if row?.began != nil {
                 try tellWithheld(of: number, at: notice.time, by: settings, in: database)
             }
             try database.run(
                 """
                 INSERT INTO webhook_account (account, began, security, routine, withheld)
                 VALUES (?, ?, ?, ?, 0)
+                ON CONFLICT (account) DO UPDATE SET began = excluded.began, security = excluded.security,
+                    routine = excluded.routine, withheld = 0
                 """, binding: .integer(number), .integer(notice.time),
                 .integer(column == "security" ? 1 : 0), .integer(column == "security" ? 0 : 1))
             return false
@@ -130,7 +135,7 @@ extension SQLStore {
                 withheld: $0.integer(2), began: $0.integer(3)
             )
         }.first
-        try database.run("DELETE FROM webhook_account WHERE account = ?", binding: .integer(number))
+        try endWindow(of: number, at: now, in: database)
         guard let settings, let row, row.withheld > 0 else { return }
         var notice = WebhookNotice(.eventsWithheld, at: now, app: row.app)
         notice.account = row.name
@@ -138,19 +143,90 @@ extension SQLStore {
         try tell(notice, ofAccount: number, by: settings, in: database)
     }
 
+    /// Ends the account's window. The row remains while it has the time of an event about failed logins.
+    private static func endWindow(
+        of number: Int64, at now: Int64, in database: Database
+    ) throws(OperationalError) {
+        let deleted = try database.run(
+            """
+            DELETE FROM webhook_account
+            WHERE account = ? AND (guessed IS NULL OR guessed <= ? OR guessed >= ?)
+            """, binding: .integer(number), .integer(now - AccountGuesses.reportSeconds),
+            .integer(now + AccountGuesses.reportSeconds))
+        guard deleted == 0 else { return }
+        try database.run(
+            """
+            UPDATE webhook_account SET began = NULL, security = 0, routine = 0, withheld = 0
+            WHERE account = ?
+            """, binding: .integer(number))
+    }
+
     package func announceWithheld(at now: TrustedTime) throws(OperationalError) {
         let now = now.seconds
-        let select = "SELECT account FROM webhook_account WHERE began <= ? LIMIT 500"
-        let ended = SQLValue.integer(now - WebhookShares.window)
+        let select = """
+            SELECT account FROM webhook_account
+            WHERE began <= ?1 OR (began IS NULL AND (guessed <= ?2 OR guessed >= ?3)) LIMIT 500
+            """
+        let bounds: [SQLValue] = [
+            .integer(now - WebhookShares.window), .integer(now - AccountGuesses.reportSeconds),
+            .integer(now + AccountGuesses.reportSeconds),
+        ]
         let isDue = try read(whenEmpty: false) { (database) throws(OperationalError) in
-            !(try database.rows(select, binding: ended) { $0.integer(0) }).isEmpty
+            !(try database.rows(select, binding: bounds) { $0.integer(0) }).isEmpty
         }
         guard isDue else { return }
         try write { (database) throws(OperationalError) -> Void in
             let settings = try SQLStore.webhookSettings(in: database)
-            for number in try database.rows(select, binding: ended, read: { $0.integer(0) }) {
+            for number in try database.rows(select, binding: bounds, read: { $0.integer(0) }) {
                 try SQLStore.tellWithheld(of: number, at: now, by: settings, in: database)
             }
         }
+    }
+}
+
+extension SQLStore {
+    package func announceGuesses(
+        _ failed: Int64, ofAccount number: Int64, at now: TrustedTime
+    ) throws(OperationalError) -> Bool {
+        let isReceived = try read(whenEmpty: false) { (database) throws(OperationalError) in
+            try SQLStore.webhookSettings(in: database) != nil
+        }
+        guard isReceived else { return true }
+        return try write { (database) throws(OperationalError) in
+            try SQLStore.announceGuesses(failed, ofAccount: number, at: now.seconds, in: database)
+        }
+    }
+
+    private static func announceGuesses(
+        _ failed: Int64, ofAccount number: Int64, at now: Int64, in database: Database
+    ) throws(OperationalError) -> Bool {
+        let account = try database.rows(
+            "SELECT app, name, \(AuthenticatedTable.account.check) FROM account WHERE number = ?",
+            binding: .integer(number)
+        ) {
+            // An altered row would name an account of the attacker's choice.
+            (
+                app: AppName($0.text(0)),
+                name: $0.isAuthentic(2) ? try? AccountName(checking: $0.blob(1).span) : nil
+            )
+        }.first
+        guard let settings = try webhookSettings(in: database), let name = account?.name else { return true }
+        var notice = WebhookNotice(.accountGuessed, at: now, app: account?.app)
+        notice.account = name
+        notice.details = [("count", .integer(failed))]
+        guard !settings.endpoints(for: notice).isEmpty else { return true }
+        let last = try database.integer(
+            "SELECT guessed FROM webhook_account WHERE account = ? AND guessed IS NOT NULL",
+            binding: .integer(number))
+        // A time far ahead, by a clock that was wrong, holds nothing back.
+        if let last, abs(now - last) < AccountGuesses.reportSeconds { return false }
+        try database.run(
+            """
+            INSERT INTO webhook_account (account, began, security, routine, withheld, guessed)
+            VALUES (?, NULL, 0, 0, 0, ?)
+            ON CONFLICT (account) DO UPDATE SET guessed = excluded.guessed
+            """, binding: .integer(number), .integer(now))
+        try tell(notice, ofAccount: number, by: settings, in: database)
+        return true
     }
 }

@@ -47,6 +47,7 @@ extension FollowedHead {
         state.transactions = transactions
         state.summary = rows.seal(summary(changes: changes, audit: audit, restored: restored))
         state.asked = AuditHead(number: 3, tag: tag(3, record: record))
+        state.restored = restored > 0 ? rows.seal(AcceptedRestoration(at: restored)) : nil
         return state
     }
 

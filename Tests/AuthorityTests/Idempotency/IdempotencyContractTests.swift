@@ -76,7 +76,7 @@ extension RequestLogKeys {
         }
 
         func begin(
-            _ request: IdempotentRequest, _ bounds: IdempotencyBounds = .init()
+            _ request: IdempotentRequest, within bounds: IdempotencyBounds = .init()
         ) async throws -> IdempotencyState { try await store.begin(request, within: bounds) }
 
         func finish(_ request: IdempotentRequest, bytes: Int = 0) async throws {
@@ -85,15 +85,17 @@ extension RequestLogKeys {
         }
 
         /// Begins keys 0, 1, … of that scope until one is refused; answers how many came about.
-        func fill(_ scope: IdempotencyScope, _ bounds: IdempotencyBounds) async throws -> Int {
-            for key in 0..<100 where try await begin(request(scope, key), bounds) == .full { return key }
+        func fill(_ scope: IdempotencyScope, within bounds: IdempotencyBounds) async throws -> Int {
+            for key in 0..<100 where try await begin(request(scope, key: key), within: bounds) == .full {
+                return key
+            }
             return 100
         }
     }
 
     private static let cases = IdempotencyImplementation.all.flatMap { [($0, false), ($0, true)] }
 
-    private static func request(_ scope: IdempotencyScope, _ key: Int) -> IdempotentRequest {
+    private static func request(_ scope: IdempotencyScope, key: Int) -> IdempotentRequest {
         IdempotentRequest(scope: scope, key: [UInt8(key)], digest: [1], begun: Int64(1_000 + key))
     }
 
@@ -102,7 +104,7 @@ extension RequestLogKeys {
     }
 
     @Test(arguments: cases)
-    func onceAndAgain(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+    func onceAndAgain(_ implementation: IdempotencyImplementation, isReopened: Bool) async throws {
         let place = Place(implementation, reopening: isReopened)
         let request = IdempotentRequest(scope: .account(1), key: [1, 0], digest: [2], begun: 500)
         #expect(try await place.begin(request) == .begun)
@@ -147,67 +149,68 @@ extension RequestLogKeys {
     }
 
     @Test(arguments: cases)
-    func boundsOfKeys(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+    func boundsOfKeys(_ implementation: IdempotencyImplementation, isReopened: Bool) async throws {
         let place = Place(implementation, reopening: isReopened)
         var bounds = IdempotencyBounds()
         bounds.all = IdempotencyUsage(keys: 40, bytes: 1 << 20)
         bounds.account.keys = 7
-        #expect(try await place.fill(.account(1), bounds) == 7)
+        #expect(try await place.fill(.account(1), within: bounds) == 7)
         #expect(
-            try await place.begin(Self.request(.account(1), 3), bounds) == .unfinished,
+            try await place.begin(Self.request(.account(1), key: 3), within: bounds) == .unfinished,
             "what is remembered is answered all the same")
-        try await place.store.abandon(Self.request(.account(1), 3))
+        try await place.store.abandon(Self.request(.account(1), key: 3))
         #expect(
-            try await place.begin(Self.request(.account(1), 50), bounds) == .begun,
+            try await place.begin(Self.request(.account(1), key: 50), within: bounds) == .begun,
             "what was given up makes room")
-        #expect(try await place.begin(Self.request(.account(1), 51), bounds) == .full)
+        #expect(try await place.begin(Self.request(.account(1), key: 51), within: bounds) == .full)
         // A release's callers may use what nobody else asks for: all but the last eighth.
-        #expect(try await place.fill(Self.release(1), bounds) == 28)
-        #expect(try await place.fill(Self.release(6), bounds) == 0, "the same network")
+        #expect(try await place.fill(Self.release(1), within: bounds) == 28)
+        #expect(try await place.fill(Self.release(6), within: bounds) == 0, "the same network")
         // Of that, whoever has less gets something, and whoever has most does not.
         for (number, count) in [2: 1, 3: 1, 4: 0].sorted(by: { $0.key < $1.key }) {
-            #expect(try await place.fill(.account(Int64(number)), bounds) == count)
+            #expect(try await place.fill(.account(Int64(number)), within: bounds) == count)
         }
-        #expect(try await place.fill(Self.release(7), bounds) == 0)
+        #expect(try await place.fill(Self.release(7), within: bounds) == 0)
         try place.store.forget(before: 1_001)
-        #expect(try await place.begin(Self.request(.account(1), 60), bounds) == .begun)
-        #expect(try await place.begin(Self.request(Self.release(1), 60), bounds) == .begun)
+        #expect(try await place.begin(Self.request(.account(1), key: 60), within: bounds) == .begun)
+        #expect(try await place.begin(Self.request(Self.release(1), key: 60), within: bounds) == .begun)
     }
 
     @Test(arguments: cases)
-    func boundsOfBytes(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+    func boundsOfBytes(_ implementation: IdempotencyImplementation, isReopened: Bool) async throws {
         let place = Place(implementation, reopening: isReopened)
         var bounds = IdempotencyBounds()
         bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_320)
         bounds.account.bytes = 300
         for key in 0..<3 {
-            #expect(try await place.begin(Self.request(.account(1), key), bounds) == .begun)
-            try await place.finish(Self.request(.account(1), key), bytes: 100)
+            #expect(try await place.begin(Self.request(.account(1), key: key), within: bounds) == .begun)
+            try await place.finish(Self.request(.account(1), key: key), bytes: 100)
         }
-        #expect(try await place.begin(Self.request(.account(1), 3), bounds) == .full)
+        #expect(try await place.begin(Self.request(.account(1), key: 3), within: bounds) == .full)
         let release = try Self.release(1)
-        #expect(try await place.begin(Self.request(release, 0), bounds) == .begun)
-        try await place.finish(Self.request(release, 0), bytes: 110)
-        #expect(try await place.begin(Self.request(.account(2), 0), bounds) == .begun)
-        try await place.finish(Self.request(.account(2), 0), bytes: 800)
+        #expect(try await place.begin(Self.request(release, key: 0), within: bounds) == .begun)
+        try await place.finish(Self.request(release, key: 0), bytes: 110)
+        #expect(try await place.begin(Self.request(.account(2), key: 0), within: bounds) == .begun)
+        try await place.finish(Self.request(.account(2), key: 0), bytes: 800)
         #expect(
-            try await place.begin(Self.request(release, 1), bounds) == .full,
+            try await place.begin(Self.request(release, key: 1), within: bounds) == .full,
             "it has more than its share of the rest")
         #expect(
-            try await place.begin(Self.request(.account(3), 0), bounds) == .begun,
+            try await place.begin(Self.request(.account(3), key: 0), within: bounds) == .begun,
             "what is left is for those who have little")
-        try await place.finish(Self.request(.account(3), 0), bytes: 110)
+        try await place.finish(Self.request(.account(3), key: 0), bytes: 110)
         #expect(
-            try await place.begin(Self.request(.account(4), 0), bounds) == .full, "there is no more in all")
+            try await place.begin(Self.request(.account(4), key: 0), within: bounds) == .full,
+            "there is no more in all")
         try place.store.forget(before: 1_001)
-        #expect(try await place.begin(Self.request(.account(1), 3), bounds) == .begun)
-        #expect(try await place.begin(Self.request(release, 1), bounds) == .begun)
+        #expect(try await place.begin(Self.request(.account(1), key: 3), within: bounds) == .begun)
+        #expect(try await place.begin(Self.request(release, key: 1), within: bounds) == .begun)
     }
 
     @Test(
         "where room is needed, the oldest finished requests of the holder with the most give way",
         arguments: cases)
-    func displacement(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+    func displacement(_ implementation: IdempotencyImplementation, isReopened: Bool) async throws {
         let place = Place(implementation, reopening: isReopened)
         var bounds = IdempotencyBounds()
         bounds.all = IdempotencyUsage(keys: 60, bytes: 1 << 20)
@@ -216,55 +219,59 @@ extension RequestLogKeys {
         var held: [Int64: Int] = [:]
         for account in Int64(1)...60 {
             for key in 0..<60 {
-                let request = Self.request(.account(account), key)
-                guard try await place.begin(request, bounds) == .begun else { break }
+                let request = Self.request(.account(account), key: key)
+                guard try await place.begin(request, within: bounds) == .begun else { break }
                 if account != 1 || key > 0 { try await place.finish(request) }
                 held[account] = key + 1
             }
         }
         #expect(held == [1: 53, 2: 1, 3: 1, 4: 1, 5: 1])
-        var newcomer = Self.request(.account(99), 0)
+        var newcomer = Self.request(.account(99), key: 0)
         newcomer.begun = 1_000 + Int64(KeyRetention.lowest)
-        #expect(try await place.begin(newcomer, bounds) == .full, "nothing is old enough to be forgotten")
+        #expect(
+            try await place.begin(newcomer, within: bounds) == .full, "nothing is old enough to be forgotten")
         bounds.floor = 86_400
         newcomer.begun = 50_000
-        #expect(try await place.begin(newcomer, bounds) == .full, "a setting says how old that is")
+        #expect(try await place.begin(newcomer, within: bounds) == .full, "a setting says how old that is")
         (bounds.floor, bounds.latest) = (KeyRetention.lowest, nil)
-        #expect(try await place.begin(newcomer, bounds) == .full, "no clock is trusted")
+        #expect(try await place.begin(newcomer, within: bounds) == .full, "no clock is trusted")
         bounds.latest = 1_000 + Int64(KeyRetention.lowest)
-        #expect(try await place.begin(newcomer, bounds) == .full, "one clock runs ahead")
+        #expect(try await place.begin(newcomer, within: bounds) == .full, "one clock runs ahead")
         bounds.latest = 49_000
-        #expect(try await place.begin(newcomer, bounds) == .begun)
+        #expect(try await place.begin(newcomer, within: bounds) == .begun)
         #expect(
-            try await place.begin(Self.request(.account(1), 0), bounds) == .unfinished,
+            try await place.begin(Self.request(.account(1), key: 0), within: bounds) == .unfinished,
             "what runs is never forgotten")
         for key in 1...16 {
-            #expect(try await place.begin(Self.request(.account(1), key)) == .begun, "\(key) was forgotten")
+            #expect(
+                try await place.begin(Self.request(.account(1), key: key)) == .begun, "\(key) was forgotten")
         }
         let answer = StoredAnswer(status: 200, fields: [], body: [])
-        #expect(try await place.begin(Self.request(.account(1), 17), bounds) == .finished(answer))
+        #expect(
+            try await place.begin(Self.request(.account(1), key: 17), within: bounds) == .finished(answer))
         for account in Int64(2)...5 {
-            let state = try await place.begin(Self.request(.account(account), 0), bounds)
+            let state = try await place.begin(Self.request(.account(account), key: 0), within: bounds)
             #expect(state == .finished(answer))
         }
     }
 
     @Test("where nobody holds much, the oldest finished requests of all give way", arguments: cases)
-    func displacementOfAll(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+    func displacementOfAll(_ implementation: IdempotencyImplementation, isReopened: Bool) async throws {
         let place = Place(implementation, reopening: isReopened)
         var bounds = IdempotencyBounds()
         bounds.all = IdempotencyUsage(keys: 40, bytes: 1 << 20)
         for account in 1...35 {
-            let request = Self.request(.account(Int64(account)), account)
-            #expect(try await place.begin(request, bounds) == .begun)
+            let request = Self.request(.account(Int64(account)), key: account)
+            #expect(try await place.begin(request, within: bounds) == .begun)
             // Every third one runs on.
             if account % 3 != 0 { try await place.finish(request) }
         }
-        var stranger = try Self.request(Self.release(1), 0)
+        var stranger = try Self.request(Self.release(1), key: 0)
         stranger.begun = 1_010 + Int64(bounds.floor)
-        #expect(try await place.begin(stranger, bounds) == .begun)
+        #expect(try await place.begin(stranger, within: bounds) == .begun)
         for account in 1...35 {
-            let state = try await place.begin(Self.request(.account(Int64(account)), account), bounds)
+            let state = try await place.begin(
+                Self.request(.account(Int64(account)), key: account), within: bounds)
             if account % 3 == 0 {
                 #expect(state == .unfinished)
             } else {
@@ -276,24 +283,26 @@ extension RequestLogKeys {
 
     @Test("an account that has as many as it may loses its own oldest", arguments: cases)
     func displacementWithinAnAccount(
-        _ implementation: IdempotencyImplementation, _ isReopened: Bool
+        _ implementation: IdempotencyImplementation, isReopened: Bool
     ) async throws {
         let place = Place(implementation, reopening: isReopened)
         var bounds = IdempotencyBounds()
         bounds.account.keys = 5
         for account in Int64(1)...2 {
             for key in 0..<5 {
-                #expect(try await place.begin(Self.request(.account(account), key), bounds) == .begun)
-                try await place.finish(Self.request(.account(account), key))
+                #expect(
+                    try await place.begin(Self.request(.account(account), key: key), within: bounds) == .begun
+                )
+                try await place.finish(Self.request(.account(account), key: key))
             }
         }
-        var another = Self.request(.account(1), 60)
+        var another = Self.request(.account(1), key: 60)
         another.begun = 1_002 + Int64(bounds.floor)
-        #expect(try await place.begin(another, bounds) == .begun)
+        #expect(try await place.begin(another, within: bounds) == .begun)
         let answer = StoredAnswer(status: 200, fields: [], body: [])
-        #expect(try await place.begin(Self.request(.account(1), 2), bounds) == .finished(answer))
-        #expect(try await place.begin(Self.request(.account(1), 1), bounds) == .begun)
-        #expect(try await place.begin(Self.request(.account(2), 0), bounds) == .finished(answer))
+        #expect(try await place.begin(Self.request(.account(1), key: 2), within: bounds) == .finished(answer))
+        #expect(try await place.begin(Self.request(.account(1), key: 1), within: bounds) == .begun)
+        #expect(try await place.begin(Self.request(.account(2), key: 0), within: bounds) == .finished(answer))
     }
 
     @Test("of many copies at once one begins", arguments: IdempotencyImplementation.all)
@@ -303,7 +312,7 @@ extension RequestLogKeys {
         for round in 0..<20 {
             let states = try await withThrowingTaskGroup(of: IdempotencyState.self) { group in
                 for copy in 0..<48 {
-                    let request = Self.request(.account(Int64(copy / 8)), round)
+                    let request = Self.request(.account(Int64(copy / 8)), key: round)
                     group.addTask { try await store.begin(request, within: .init()) }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignServer
 import CountersignWire
 
@@ -7,15 +8,14 @@ enum AppPages {
     private static let trail = [(title: "Apps", path: ConsolePath.path("apps"))]
 
     static func list(_ visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
-        let apps = try visit.run("listApps").records("apps")
-        let rows: [[HTML]] = apps.map { app in
-            let name = app.text("app")
+        let rows: [[HTML]] = try visit.perform(AppOperations.list).apps.map { app in
+            let name = app.app.name.description
             let accounts: HTML =
                 visit.may("listAccounts")
                 ? ConsoleMarkup.link("Accounts", to: ConsolePath.path("apps", name, "accounts")) : .none
             return [
-                ConsoleMarkup.link(name, to: ConsolePath.path("apps", name)), "\(app.text("releases"))",
-                "\(app.texts("schemes").joined(separator: ", "))", ConsoleMarkup.time(app.number("created")),
+                ConsoleMarkup.link(name, to: ConsolePath.path("apps", name)), "\(app.releases)",
+                "\(app.schemes.joined(separator: ", "))", ConsoleMarkup.time(app.app.created),
                 accounts,
             ]
         }
@@ -30,14 +30,13 @@ enum AppPages {
     }
 
     static func app(_ name: String, of visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
-        let apps = try visit.run("listApps").records("apps")
-        guard apps.contains(where: { $0.text("app") == name }) else {
+        let apps = try visit.perform(AppOperations.list).apps
+        guard let app = apps.first(where: { $0.app.name.description == name }) else {
             throw APIProblem(404, code: "not-found", detail: "app \(name): there is none")
         }
-        let maintenance = try visit.run("listMaintenance").records("apps").first { $0.text("app") == name }
         let away = ConsoleMarkup.notice(
             "This app is in maintenance: all its requests get 503.", tone: .warning)
-        let isAway = maintenance?.isTrue("maintenance") ?? false
+        let isAway = app.condition.isInMaintenance
         let subject = [(name: "app", value: name)]
         let accounts: HTML =
             visit.may("listAccounts")
@@ -74,24 +73,22 @@ enum AppPages {
     }
 
     private static func routes(of app: String, visit: ConsoleVisit) throws(APIProblem) -> HTML {
-        let answer = try visit.run("listRoutes", values: ["app": app])
-        let rows: [[HTML]] = answer.records("routes").map { rule in
-            let methods = rule.texts("methods").joined(separator: ",")
-            let limits = rule.record("limits")?.members.map { "\($0.name) \($0.text)" } ?? []
-            let subject = [(name: "app", value: app), (name: "prefix", value: rule.text("prefix"))]
+        let routes = try visit.perform(RouteOperations.list, visit.app(app))
+        let rows: [[HTML]] = routes.rules.map { rule in
+            let methods = rule.methodTexts.joined(separator: ",")
+            let limits = rule.limits.texts
+            let subject = [(name: "app", value: app), (name: "prefix", value: rule.prefixText)]
             // A rule is replaced as a whole: the form begins with all that it has.
             var whole =
-                subject + [(name: "methods", value: methods), (name: "require", value: rule.text("require"))]
-            if rule.has("enforcement") { whole.append(("enforcement", rule.text("enforcement"))) }
-            for limit in rule.record("limits")?.members ?? [] {
-                whole.append((limit.name.replacing("-", with: "_"), limit.text))
-            }
+                subject + [(name: "methods", value: methods), (name: "require", value: rule.level.rawValue)]
+            if let word = rule.enforcement?.word { whole.append(("enforcement", word)) }
+            for limit in limits { whole.append((limit.name.replacing("-", with: "_"), limit.value)) }
             return [
-                ConsoleMarkup.code(rule.text("prefix")), "\(methods.isEmpty ? "all" : methods)",
-                "\(meaning(ofLevel: rule.text("require")))",
-                rule.text("enforcement") == "observe"
+                ConsoleMarkup.code(rule.prefixText), "\(methods.isEmpty ? "all" : methods)",
+                "\(meaning(of: rule.level))",
+                rule.enforcement?.word == "observe"
                     ? ConsoleMarkup.badge("observes only", tone: .warning) : "enforced",
-                "\(limits.joined(separator: ", "))",
+                "\(limits.map { "\($0.name) \($0.value)" }.joined(separator: ", "))",
                 visit.actions([
                     ("setRoute", whole),
                     ("removeRoute", subject + [("methods", methods)]),
@@ -99,11 +96,10 @@ enum AppPages {
             ]
         }
         let observing = ConsoleMarkup.notice("The app only observes: nothing is refused.", tone: .warning)
-        let observes = answer.text("enforcement") == "observe"
         return ConsoleMarkup.section(
             "Routes", id: "routes",
             body: """
-                \(observes ? observing : .none)
+                \(routes.isObserving ? observing : .none)
                 \(ConsoleMarkup.table(
                     "What requests have to prove, by path",
                     head: ["Path", "Methods", "Requires", "Enforcement", "Limits", ""], rows: rows,
@@ -112,24 +108,22 @@ enum AppPages {
     }
 
     /// What a level of a route means to its callers.
-    private static func meaning(ofLevel level: String) -> String {
+    private static func meaning(of level: RouteRule.Level) -> String {
         switch level {
-        case "open": "open: nothing, anyone passes"
-        case "signed": "signed: a live release signs, no one need be signed in"
-        case "session": "session: a signed-in account"
-        case "device": "device: a signed-in account, and the device's own key signs"
-        default: level
+        case .open: "open: nothing, anyone passes"
+        case .signed: "signed: a live release signs, no one need be signed in"
+        case .session: "session: a signed-in account"
+        case .device: "device: a signed-in account, and the device's own key signs"
         }
     }
 
     static func policy(_ name: String, of visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
-        let policy = try visit.run("getPolicy", values: ["app": name]).records("policy")
-        let rows: [[HTML]] = policy.map { entry in
-            let (key, value) = (entry.text("key"), entry.text("value"))
-            let isSet = entry.isTrue("is_set")
+        let policy = try visit.perform(AppOperations.policy, visit.app(name))
+        let rows: [[HTML]] = policy.entries.map { entry in
+            let (key, value, isSet) = (entry.key.name, entry.value, entry.isSet)
             return [
                 ConsoleMarkup.code(key), "\(value.isEmpty ? "–" : value)",
-                isSet ? ConsoleMarkup.badge("set", tone: .quiet) : "default", "\(entry.text("meaning"))",
+                isSet ? ConsoleMarkup.badge("set", tone: .quiet) : "default", "\(entry.key.meaning)",
                 visit.actions([
                     ("changePolicy", [("app", name), ("name", key), ("value", isSet ? value : "")])
                 ]),

@@ -7,50 +7,40 @@ import CountersignWire
 enum RefusalPages {
     private static let trail = [(title: "Refusals", path: ConsolePath.path("refusals"))]
 
+    /// The most requests of one code that a page lists.
+    private static let mostListed = 100
+
     static func list(_ visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
-        try visit.require(.serverRead)
-        let refusals = visit.figures.refusals
-        let rows: [[HTML]] = refusals.codes.map { code in
-            let kept = refusals.all(of: code)
-            let explained = kept.count { $0.cause != nil }
+        let listing = try visit.run("listRefusals", values: ["limit": "1"])
+        let rows: [[HTML]] = listing.records("causes").map { cause in
+            let code = cause.text("code")
             return [
-                ConsoleMarkup.link(code, to: ConsolePath.path("refusals", code)), "\(kept.count)",
-                "\(explained)",
-                ConsoleMarkup.code(kept.first.flatMap { ConsoleRecord($0.line)?.text("time") } ?? ""),
+                ConsoleMarkup.link(code, to: ConsolePath.path("refusals", code)), "\(cause.text("count"))",
+                "\(cause.text("explained"))", ConsoleMarkup.time(cause.number("latest")),
             ]
         }
+        let since = listing.record("kept_since").map { ($0.number("proven"), $0.number("unproven")) }
         return ConsolePage(
             "Refusals",
             body: """
                 <p>The latest requests of each cause that the gateway refused, or could not finish, and that
-                have a line in the log. \(extent(of: refusals))</p>
+                have a line in the log. \(RefusalReport.extent(since: since))</p>
                 \(ConsoleMarkup.table(
                     "Causes", head: ["Cause", "Kept", "Explained", "Latest"], rows: rows,
                     empty: "Nothing was refused yet."))
                 """)
     }
 
-    /// States since when refusals are kept on the disk.
-    private static func extent(of refusals: RecentRefusals) -> String {
-        guard let oldest = refusals.store?.oldest else {
-            return "They are only in memory. After a restart, only the log has them."
-        }
-        func text(_ time: Int64?) -> String { time.map(TimeText.text) ?? "now" }
-        return "The search by event id covers all refusals on the disk: those of callers with proof since "
-            + "\(text(oldest.proven)), and others since \(text(oldest.unproven)). The lists cover the "
-            + "latest \(RefusalStore.mostRead) of each kind."
-    }
-
     static func refusals(of code: String, visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
-        try visit.require(.serverRead)
-        let rows: [[HTML]] = visit.figures.refusals.all(of: code).map { refusal in
-            let line = ConsoleRecord(refusal.line)
+        let listing = try visit.run("listRefusals", values: ["code": code, "limit": "\(mostListed)"])
+        let rows: [[HTML]] = listing.records("refusals").map { refusal in
+            let event = refusal.text("event")
+            let line = refusal.record("line")
             return [
-                ConsoleMarkup.link(
-                    String(refusal.event.prefix(8)), to: ConsolePath.path("events", refusal.event)),
-                "\(line?.text("time") ?? "")", named(in: refusal),
+                ConsoleMarkup.link(String(event.prefix(8)), to: ConsolePath.path("events", event)),
+                ConsoleMarkup.time(refusal.number("time")), named(in: refusal),
                 "\(line?.text("method") ?? "") \(line?.text("path") ?? "")",
-                "\(client(of: line))", "\(refusal.cause?.code ?? "")",
+                "\(client(of: line))", "\(refusal.record("cause")?.text("code") ?? "")",
             ]
         }
         return ConsolePage(
@@ -62,58 +52,55 @@ enum RefusalPages {
     }
 
     static func event(_ id: String, visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
-        try visit.require(.serverRead)
-        guard let refusal = visit.figures.refusals.refusal(of: id.lowercased()) else {
-            throw APIProblem(
-                404, code: "not-found",
-                detail: "event \(id): no such refusal is stored; the log may have it")
-        }
-        let line = ConsoleRecord(refusal.line)
+        let refusal = try visit.run("getRefusal", values: ["event": id])
+        let line = refusal.record("line")
         let facts: [(name: String, value: HTML)] = (line?.members ?? []).map { member in
             let name = member.name == "us" ? "Microseconds" : ActionPage.label(member.name)
             return (name: name, value: ConsoleMarkup.code(member.text))
         }
+        let code = refusal.text("code")
         return ConsolePage(
-            "Event \(refusal.event.prefix(8))",
-            trail: trail + [(title: refusal.code, path: ConsolePath.path("refusals", refusal.code))],
+            "Event \(refusal.text("event").prefix(8))",
+            trail: trail + [(title: code, path: ConsolePath.path("refusals", code))],
             body: """
                 \(ConsoleMarkup.section("Why", id: "why", body: explanation(of: refusal, line: line)))
                 \(ConsoleMarkup.section("The line of the log", id: "line", body: ConsoleMarkup.facts(facts)))
                 """)
     }
 
-    private static func explanation(of refusal: RecentRefusal, line: ConsoleRecord?) -> HTML {
-        var facts: [(name: String, value: HTML)] = [("Code", ConsoleMarkup.code(refusal.code))]
-        if refusal.named != nil { facts.append(("Names", named(in: refusal))) }
+    private static func explanation(of refusal: ConsoleRecord, line: ConsoleRecord?) -> HTML {
+        var facts: [(name: String, value: HTML)] = [("Code", ConsoleMarkup.code(refusal.text("code")))]
+        if refusal.has("release") { facts.append(("Names", named(in: refusal))) }
         if let detail = line?.text("detail"), !detail.isEmpty { facts.append(("Detail", "\(detail)")) }
-        if let cause = refusal.cause {
-            facts.append(("What happened", "\(cause.sentence)"))
-            facts.append(("To mend it", "\(cause.remedy)"))
-            facts.append(("Mistake", ConsoleMarkup.code(cause.code)))
+        let cause = refusal.record("cause")
+        if let cause {
+            facts.append(("What happened", "\(cause.text("sentence"))"))
+            facts.append(("To mend it", "\(cause.text("remedy"))"))
+            facts.append(("Mistake", ConsoleMarkup.code(cause.text("code"))))
         }
+        for note in refusal.texts("notes") { facts.append(("Not met", "\(note)")) }
         let hint: HTML
-        switch refusal.search {
-        case .made(let cause, let notes):
-            for note in notes { facts.append(("Not met", "\(note)")) }
-            hint =
-                cause == nil
-                ? "No usual mistake of a signer explains it: it has another secret, or was altered."
-                : .none
-        case .notMade:
+        if !refusal.isTrue("searched") {
             hint = """
                 No mistake of a signer was looked for: the request names no release, or others were
                 looked into at that time. With the whole request, <code>countersign explain --data DIR</code>
                 shows each step.
                 """
+        } else if cause == nil {
+            hint = "No usual mistake of a signer explains it: it has another secret, or was altered."
+        } else {
+            hint = .none
         }
         let rest: HTML = "<p class=\"hint\">\(hint)</p>"
         return ConsoleMarkup.facts(facts) + rest
     }
 
     /// The release that the request names.
-    private static func named(in refusal: RecentRefusal) -> HTML {
-        guard let (app, release) = refusal.named else { return "–" }
-        return "\(app) \(ConsoleMarkup.link(release, to: ConsolePath.path("releases", release)))"
+    private static func named(in refusal: ConsoleRecord) -> HTML {
+        guard refusal.has("release") else { return "–" }
+        let release = refusal.text("release")
+        let link = ConsoleMarkup.link(release, to: ConsolePath.path("releases", release))
+        return "\(refusal.text("app")) \(link)"
     }
 
     private static func client(of line: ConsoleRecord?) -> String {

@@ -10,8 +10,9 @@ enum SearchPage {
     static func answer(to text: String, of visit: ConsoleVisit) throws(APIProblem) -> ConsoleAnswer {
         let text = String(text.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
         var hits: [Hit] = []
-        if visit.may(.serverRead), let refusal = visit.figures.refusals.refusal(of: text.lowercased()) {
-            hits.append(("event", refusal.event, ConsolePath.path("events", refusal.event)))
+        if visit.may(.serverRead), try has("getRefusal", values: ["event": text], visit: visit) {
+            let event = text.lowercased()
+            hits.append(("event", event, ConsolePath.path("events", event)))
         }
         if visit.may(.releasesRead), try has("getReleasePolicy", values: ["key": text], visit: visit) {
             hits.append(("release", text, ConsolePath.path("releases", text)))
@@ -52,9 +53,8 @@ enum SearchPage {
 
     private static func session(_ text: String, of visit: ConsoleVisit) throws(APIProblem) -> Hit? {
         guard let id = SessionID(text) else { return nil }
-        defer { visit.host.close() }
         do throws(OperationalError) {
-            let deployment = try visit.host.open(environment: visit.environment.variables)
+            let deployment = try visit.host.open()
             guard let session = try deployment.store.session(id),
                 let account = try deployment.store.account(session.account)
             else { return nil }

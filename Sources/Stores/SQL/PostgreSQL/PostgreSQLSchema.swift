@@ -37,7 +37,7 @@ enum PostgreSQLSchema {
         "session": "c785df4655fee200",
         "session_change": "8d4aa2c4712664d6",
         "upload_ticket": "a4934a63e7276725",
-        "webhook_account": "5847188847f99341",
+        "webhook_account": "ae803285bbf51609",
         "webhook_delivery": "a96ea5811c642062",
         "webhook_dropped": "1881674d42c70109",
         "writing": "66853366d22f8b45",

@@ -178,8 +178,10 @@ extension RowRecorder {
             -> Bool
         {
             var wasAuthentic = true
+            var former: TaggedRow?
             if let old {
                 guard let row = TaggedRow(old) else { return false }
+                former = row
                 pending.digests[row.table.number, default: RowDigest()].remove(
                     rows.sum(of: row.message), group: row.group)
                 // A row that was changed before in this batch has no tag of its own yet.
@@ -190,8 +192,12 @@ extension RowRecorder {
                 }
                 latest[row.identity] = .some(nil)
             }
-            guard let new else { return true }
+            guard let new else {
+                pending.keep(former, changedTo: nil)
+                return true
+            }
             guard let row = TaggedRow(new) else { return false }
+            pending.keep(former, changedTo: row)
             pending.digests[row.table.number, default: RowDigest()].add(
                 rows.sum(of: row.message), group: row.group)
             // A row that was not authentic does not become so by an update of some of its columns.
@@ -210,6 +216,15 @@ extension RowRecorder {
     }
 }
 
+extension RowRecorder.Pending {
+    fileprivate mutating func keep(_ old: TaggedRow?, changedTo new: TaggedRow?) {
+        guard let table = (new ?? old)?.table,
+            let row = StoreChange.row(of: table, changedFrom: old?.values, to: new?.values)
+        else { return }
+        kept.append(row)
+    }
+}
+
 /// What a row is found by.
 private struct RowIdentity: Hashable {
     let table: Int
@@ -222,7 +237,7 @@ private struct TaggedRow {
     let message: RowMessage
     let group: Int
     private let tag: [UInt8]
-    private let values: [String: RowMessage.Value]
+    let values: [String: RowMessage.Value]
 
     init?(_ bytes: [UInt8]) {
         let own = bytes.withUnsafeBytes { TaggedRow($0) }

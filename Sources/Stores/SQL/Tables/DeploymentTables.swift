@@ -49,11 +49,13 @@ extension SchemaDialect {
             WHERE given_up IS NOT NULL;
         CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account);
 
-        -- How many events of an account were told since a time, by their urgency, and how many were withheld.
+        -- How many events of an account were told since a time, by their urgency, and how many were withheld:
+        -- none, if the time is null. And when the last event about its failed logins was added.
         CREATE TABLE webhook_account (
             account \(integer) PRIMARY KEY,
-            began \(integer) NOT NULL,
-            security \(integer) NOT NULL, routine \(integer) NOT NULL, withheld \(integer) NOT NULL
+            began \(integer),
+            security \(integer) NOT NULL, routine \(integer) NOT NULL, withheld \(integer) NOT NULL,
+            guessed \(integer)
         )\(rows);
         CREATE INDEX webhook_account_began ON webhook_account (began);
 
