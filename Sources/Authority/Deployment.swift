@@ -83,8 +83,7 @@ package final class Deployment: Sendable {
         self.folder = folder
         self.policyFiles = policyFiles ?? PolicyFiles(folder: folder.policyFiles)
         self.store = store
-        head = try FollowedHead(
-            in: folder, under: rows, chain: auditChain, accepting: copy, clock: clock)
+        head = try FollowedHead(in: folder, under: rows, accepting: copy, clock: clock)
         ownRows = rows.following(head)
         try followingStore { () throws(OperationalError) in try store.authenticate(by: ownRows) }
         if !hasBegun, try !KeyFile.exists(folder.storeMark) {
@@ -120,7 +119,7 @@ package final class Deployment: Sendable {
     package func nextRestoration(at now: Int64) throws(OperationalError) -> Int64 {
         let state = try store.state(askingForAuditRecord: 0)
         let known = [
-            head.kept?.restored, state.restored.flatMap { rows.openRestoration($0)?.time },
+            head.kept?.restored, state.summary.flatMap { rows.openSummary($0)?.restored },
             state.reported.flatMap { rows.openHead($0)?.restored },
         ]
         return max(now, (known.compactMap(\.self).max() ?? 0) + 1)
@@ -129,7 +128,7 @@ package final class Deployment: Sendable {
     /// From when keyed requests are accepted after a restoration: for as long as clients may repeat them,
     /// it is not known which ones ran since the copy was made. 0 for always.
     package func keyedRequestsStart(keptFor seconds: Int64) throws(OperationalError) -> Int64 {
-        let restored = try store.value(of: .restoredInPlace).flatMap { rows.openRestoration($0) }
+        let restored = rows.restoration(of: try store.state(askingForAuditRecord: 0))
         return max(
             try folder.keyedRequestsStart() ?? 0,
             restored.map { $0.repeated?.keyedRequestsFrom ?? $0.time + seconds } ?? 0)

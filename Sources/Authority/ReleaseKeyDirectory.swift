@@ -4,8 +4,8 @@ import CountersignThreads
 import CountersignWire
 
 /// All release keys in memory, for the gate: a lookup allocates nothing, and waits only while a reload
-/// installs its result. The next request sees a change made by another process. A node of
-/// several throws while its lease has lapsed.
+/// installs its result. The next request sees a change made by another process. It throws
+/// while the server's lease has lapsed.
 ///
 /// Unchecked, because `snapshot` is guarded by a lock beside it: `lock` lets event loops read at the same
 /// time, and is held whenever `snapshot` is read or replaced.
@@ -50,9 +50,9 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     /// The generation that could not be loaded, and why; nil if the last load succeeded.
     private let failure = Locked<(generation: UInt64, error: OperationalError)?>(nil)
 
-    /// `lease` is the node's lease; nil for a deployment with only one process, and for commands. With
-    /// `pool`, no lookup reads the store. The code that begins a request awaits ``loadIfChanged()``, and the
-    /// request's lookups use that snapshot or a later one.
+    /// `lease` is that of a server; nil for commands. With `pool`, no lookup reads the store. The code that
+    /// begins a request awaits ``loadIfChanged()``, and the request's lookups use that snapshot or a later
+    /// one.
     package init(
         _ deployment: Deployment, lease: NodeLease? = nil, loadingOn pool: WorkPool? = nil
     ) throws(OperationalError) {

@@ -150,7 +150,7 @@ package enum MetaName: String, Sendable, CaseIterable {
     case writeCheck = "write-check"
     /// When an operator last accepted the rows as they were: whole Unix seconds, in decimal.
     case rowsAccepted = "rows-accepted"
-    /// When an operator last restored the store in place, sealed under a key of the rows.
+    /// The last restoration in place, sealed under a key of the rows, with the time that the summary has.
     case restoredInPlace = "restored-in-place"
     /// The head that a node had followed when it found the store behind, sealed under a key of the rows.
     case reportedHead = "reported-head"

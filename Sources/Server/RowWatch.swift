@@ -11,7 +11,8 @@ final class RowWatch: Sendable {
     /// Rows that callers can wait for: about a second of one core.
     private static let mostBeforeStart: Int64 = 100_000
 
-    private let rows: RowAuthenticator
+    private let deployment: Deployment
+    private var rows: RowAuthenticator { deployment.rows }
     private let store: any Store
     private let log: EventLog?
     private let isRunning = Atomic(false)
@@ -19,7 +20,7 @@ final class RowWatch: Sendable {
 
     /// `store` is a connection of its own.
     init(_ deployment: Deployment, store: any Store, log: EventLog?) {
-        rows = deployment.rows
+        self.deployment = deployment
         self.store = store
         self.log = log
     }
@@ -59,6 +60,8 @@ final class RowWatch: Sendable {
     }
 
     private func verify(mark: Int64, at now: Int64) throws(OperationalError) {
+        // The rows of an earlier copy add up among themselves.
+        try deployment.followStore()
         let clock = ContinuousClock()
         let began = clock.now
         rows.note(try store.verifyRows())

@@ -79,7 +79,8 @@ public enum Server {
         defer { rowStore.close() }
         let rowWatch = RowWatch(deployment, store: rowStore, log: log)
         try rowWatch.verifyBeforeStart()
-        let lease = configuration.store.isShared ? NodeLease() : nil
+        let lease = configuration.store.isShared ? NodeLease() : .lasting()
+        deployment.head.ends(lease)
         let keys = try ReleaseKeyDirectory(
             deployment, lease: lease, loadingOn: WorkPool(Server.releaseLoads, for: .storeReads))
         let readiness = Readiness()
@@ -281,12 +282,10 @@ public enum Server {
 
     /// Nil unless other machines can open the store.
     private static func membership(
-        of configuration: Configuration, lease: NodeLease?, handOver: HandoverState,
+        of configuration: Configuration, lease: NodeLease, handOver: HandoverState,
         status: NodeStatus, drill: OutageDrill, clock: TrustedClock, composition: any ServerComposition
     ) throws(OperationalError) -> NodeMembership? {
-        guard let lease, let channel = configuration.store.openChannel(interruptedBy: drill) else {
-            return nil
-        }
+        guard let channel = configuration.store.openChannel(interruptedBy: drill) else { return nil }
         return try NodeMembership(
             composition.channel(channel), named: "\(Configuration.machine)/\(configuration.listen)",
             lease: lease, policy: configuration.outage, status: status, handOver: handOver,

@@ -46,12 +46,13 @@ let hexKey = String(repeating: "ab", count: 32)
 let otherHexKey = String(repeating: "cd", count: 32)
 
 func deployment(
-    _ data: String, environment: [String: String] = [:], store: (any Store)? = nil
+    _ data: String, environment: [String: String] = [:], store: (any Store)? = nil,
+    accepting copy: AcceptedCopy = .latest
 ) throws(OperationalError) -> Deployment {
     let folder = try DataFolder(data, absence: .create)
     return try Deployment(
         folder: folder, store: store ?? StorePlace.sqlite(path: folder.database).open(),
-        environment: environment)
+        environment: environment, accepting: copy)
 }
 
 func draft(_ app: AppName, id: String, version: String = "1.0", scheme: SchemeName = .messageSignatures)

@@ -73,6 +73,22 @@ class Drill:
             path.rename(self.folder / "former" / path.name)
         shutil.copy(self.folder / "copy.db", self.gateway.data / "countersign.db")
 
+    def sql(self, *statements: str, copy: str = "copy.db") -> None:
+        """As a program without any key, whose statements fire no triggers. `old` has the rows of an earlier time: for SQLite those
+        of `copy`, for PostgreSQL a schema."""
+        if self.postgres:
+            settings = "SET session_replication_role = replica; SET search_path = countersign; "
+            self.postgres.sql(settings + "; ".join(statements), self.name)
+            return
+        with contextlib.closing(sqlite3.connect(self.gateway.data / "countersign.db", timeout=30, isolation_level=None)) as database:
+            database.execute("ATTACH ? AS old", (str(self.folder / copy),))
+            database.execute("BEGIN IMMEDIATE")
+            for trigger, in database.execute("SELECT name FROM main.sqlite_schema WHERE type = 'trigger'").fetchall():
+                database.execute(f"DROP TRIGGER main.{trigger}")
+            for sql in statements:
+                database.execute(sql)
+            database.execute("COMMIT")
+
     def run(self, *arguments: object) -> subprocess.CompletedProcess:
         return run(*arguments, "--data", self.gateway.data, environment=self.gateway.environment)
 
@@ -202,6 +218,93 @@ def test_a_copy_that_lacks_one_sign_out_is_found(drill):
     drill.puts_back()
     with pytest.raises(AssertionError, match=EARLIER):
         drill.gateway.start()
+
+
+def test_a_release_that_was_put_back_with_its_digest_stays_refused(drill):
+    """Later changes do not make the table whole."""
+    gateway = drill.gateway
+    if drill.postgres:
+        drill.sql("CREATE SCHEMA old", "CREATE TABLE old.release AS TABLE release", "CREATE TABLE old.row_digest AS TABLE row_digest")
+    else:
+        drill.copies()
+    gateway.admin("release", "retire", drill.retired.key_id, "--at", "now", "--update-url", "https://example.com/")
+    assert gateway.send(drill.retired.request()).status == 426
+    drill.sql(
+        "DELETE FROM release", f"INSERT INTO release {'OVERRIDING SYSTEM VALUE ' if drill.postgres else ''}SELECT * FROM old.release",
+        "UPDATE row_digest SET value = (SELECT value FROM old.row_digest AS former WHERE former.name = 'release') WHERE name = 'release'")
+    for number in range(3):
+        found = json.loads(drill.run("audit", "verify", "--json").out)["rows"]["findings"]
+        assert found == [{"kind": "put-back", "table": "release"}], number
+        assert gateway.send(drill.retired.request()).status in (426, 503)
+        # As many changes as it lacks, and more; whether they are made does not matter.
+        drill.run("release", "add", "demo", "--platform", "ios", "--version", f"3.{number}")
+    assert gateway.send(drill.retired.request()).status in (426, 503)
+    gateway.stop()
+    with pytest.raises(AssertionError, match="the whole table was put back"):
+        gateway.start()
+
+
+@pytest.mark.parametrize("drill", STORES[:1], indirect=True)
+@pytest.mark.parametrize("seen_by", ("a change", "the check of the rows"))
+def test_a_running_gateway_refuses_content_that_was_put_back_by_sql(drill, seen_by):
+    """As nodes with PostgreSQL do; each connection is open all the time, and the rows add up among themselves."""
+    gateway = drill.gateway
+    drill.copies()
+    drill.ends()
+    with contextlib.closing(sqlite3.connect(drill.folder / "copy.db")) as former:
+        tables = [name for name, in former.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sqlite_sequence'")]
+    drill.sql("PRAGMA defer_foreign_keys = ON", *(text for name in tables for text in (
+        f"DELETE FROM main.{name}", f"INSERT INTO main.{name} SELECT * FROM old.{name}")))
+    if seen_by == "a change":
+        for name in ("bob", "carol"):
+            done = drill.people[name].run("login", "--account", name, "--password-stdin", stdin=PASSWORD + "\n")
+            assert done.returncode != 0, done.out
+
+    def refused() -> bool:
+        drill.clock.advance(1)
+        answer = gateway.send(drill.key.request(created=int(gateway.time())))
+        return answer.status == 503 and EARLIER in gateway.event(json.loads(answer.body)["instance"])["detail"]
+
+    until(refused)
+    # What is in memory is refused, too: it would be written to the earlier copy.
+    assert drill.people["dave"].run("request", "/hello").returncode != 0
+    assert EARLIER in drill.run("account", "list", "demo").err
+    gateway.stop()
+    with pytest.raises(AssertionError, match=EARLIER):
+        gateway.start()
+
+
+@pytest.mark.parametrize("drill", STORES[:1], indirect=True)
+def test_a_restoration_cannot_be_carried_to_a_store_of_before_it(drill):
+    """That store has more changes and records than the restored one: nothing else tells which is the later."""
+    gateway = drill.gateway
+    drill.copies()
+    for number in range(8):
+        gateway.admin("account", "add", "demo", f"u{number}", "--password-stdin", stdin=PASSWORD + "\n")
+    for _ in range(2):
+        for person in drill.people.values():
+            person.logs_in()
+        gateway.stop()
+        gateway.start()
+    copy(gateway, drill.folder / "before.db")
+    drill.puts_back()
+    restored = drill.run("restore", "--in-place")
+    assert restored.returncode == 0, restored.err
+    gateway.start()
+    gateway.admin("account", "lock", "demo", "bob")
+    gateway.stop()
+    copy(gateway, drill.folder / "restored.db")
+    with contextlib.closing(sqlite3.connect(drill.folder / "restored.db")) as database:
+        last, = database.execute("SELECT max(number) FROM audit").fetchone()
+    for path in gateway.data.glob("countersign.db*"):
+        path.unlink()
+    shutil.copy(drill.folder / "before.db", gateway.data / "countersign.db")
+    drill.sql(
+        "INSERT OR IGNORE INTO main.meta SELECT * FROM old.meta", f"UPDATE main.audit SET record = record || ' ' WHERE number = {last}",
+        copy="restored.db")
+    with pytest.raises(AssertionError, match="from before the last `countersign restore --in-place`"):
+        gateway.start()
+    assert EARLIER in drill.run("account", "list", "demo").err
 
 
 @pytest.mark.parametrize("drill", STORES[1:], indirect=True)

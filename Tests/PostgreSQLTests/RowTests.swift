@@ -4,6 +4,7 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import DatabaseFixture
+import Foundation
 import StoreContract
 import Testing
 
@@ -69,6 +70,63 @@ struct RowTests {
         _ = try store.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)
         #expect(throws: OperationalError.self) { try store.session(StoreContract.id(1)) }
         #expect(try !store.verifyRows().findings.isEmpty)
+    }
+
+    @Test("later changes do not make a table whole that was put back with its digest", arguments: 1...2)
+    func earlierTable(_ missing: Int) throws {
+        let (store, _, other) = try made()
+        let account = try #require(try store.account(1))
+        func signIn(_ number: Int) throws {
+            _ = try StoreContract(store).open(StoreContract.session(number, of: account), .unlimited)
+        }
+        for number in 10..<15 { try signIn(number) }
+        try other.execute(
+            """
+            CREATE TEMP TABLE sessions AS SELECT * FROM session;
+            CREATE TEMP TABLE digests AS SELECT * FROM row_digest WHERE name = 'session';
+            """)
+        for number in 0..<missing { try signIn(20 + number) }
+        try other.execute(
+            """
+            DELETE FROM session; INSERT INTO session SELECT * FROM sessions;
+            UPDATE row_digest SET value = (SELECT value FROM digests) WHERE name = 'session'
+            """)
+        for number in 0..<missing + 2 {
+            #expect(try store.verifyRows().findings == [.putBack(table: "session")])
+            let ended = SessionTermination(.revoked, at: 9)
+            _ = try store.end(.one(StoreContract.id(10 + number)), with: ended, recording: nil)
+        }
+        _ = try store.tagAllRows()
+        try signIn(30)
+        #expect(try store.verifyRows().findings == [])
+    }
+
+    @Test("an open connection finds that the content was put back, by its next change")
+    func earlierContent() throws {
+        let address = try #require(TestDatabases.shared).make()
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        func opened(_ copy: AcceptedCopy = .latest) throws -> Deployment {
+            try Deployment(
+                folder: DataFolder(folder, absence: .create), store: StorePlace.postgreSQL(address).open(),
+                environment: [:], accepting: copy)
+        }
+        let running = try opened()
+        _ = try running.addApp(#require(AppName("first")), settings: [], at: 5)
+        let other = Database(try PostgreSQLConnection(to: address))
+        let tables = ["app", "app_setting", "audit", "meta", "row_digest", "revision", "writing"]
+        try other.execute("SET session_replication_role = replica")
+        for table in tables { try other.execute("CREATE TEMP TABLE old_\(table) AS SELECT * FROM \(table)") }
+        _ = try running.addApp(#require(AppName("second")), settings: [], at: 5)
+        for table in tables {
+            try other.execute("DELETE FROM \(table); INSERT INTO \(table) SELECT * FROM old_\(table)")
+        }
+        let fault = #expect(throws: OperationalError.self) {
+            try running.addApp(#require(AppName("third")), settings: [], at: 5)
+        }
+        #expect(fault?.message.contains("put back to an earlier copy") == true, "\(fault?.message ?? "")")
+        #expect(throws: OperationalError.self) { try opened() }
+        #expect(try opened(.any).store.apps().map(\.name.description) == ["first"])
     }
 
     @Test("another program cannot write rows by mistake")

@@ -58,7 +58,7 @@ package struct AuditHead: Sendable, Equatable {
     package var number: Int64
     package var tag: [UInt8]
 
-    static let empty = AuditHead(number: 0, tag: AuditChain.firstTag)
+    package static let empty = AuditHead(number: 0, tag: AuditChain.firstTag)
 
     fileprivate var content: [UInt8] {
         (0..<8).map { UInt8(truncatingIfNeeded: UInt64(bitPattern: number) >> UInt64(56 - 8 * $0)) } + tag

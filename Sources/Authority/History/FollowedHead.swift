@@ -16,10 +16,11 @@ package final class FollowedHead: Sendable {
         var restoration: AcceptedRestoration?
         /// Whether the other nodes are to be told of ``kept``.
         var isToBeReported = false
+        /// Ends with ``fault``.
+        var lease: NodeLease?
     }
 
     private let rows: RowAuthenticator
-    private let chain: AuditChain
     private let accepted: AcceptedCopy
     private let state: Locked<State>
     /// Used by one thread at a time; a write takes microseconds.
@@ -29,12 +30,12 @@ package final class FollowedHead: Sendable {
 
     /// With ``AcceptedCopy/any``, no store is refused, and none is followed.
     init(
-        in folder: DataFolder, under rows: RowAuthenticator, chain: AuditChain,
-        accepting accepted: AcceptedCopy = .latest, clock: any TimeSource = SystemTime()
+        in folder: DataFolder, under rows: RowAuthenticator, accepting accepted: AcceptedCopy = .latest,
+        clock: any TimeSource = SystemTime()
     ) throws(OperationalError) {
-        (self.rows, self.chain, self.accepted, self.clock) = (rows, chain, accepted, clock)
+        (self.rows, self.accepted, self.clock) = (rows, accepted, clock)
         changes = StoreChangeFile(in: folder)
-        let file = try HeadFile(folder.followedHead)
+        var file = try HeadFile(folder.followedHead)
         state = Locked(State(kept: file.newest(under: rows)))
         self.file = Locked(file)
     }
@@ -43,10 +44,20 @@ package final class FollowedHead: Sendable {
     package static func kept(
         in folder: DataFolder, under rows: RowAuthenticator
     ) throws(OperationalError) -> StoreHead? {
-        try HeadFile(folder.followedHead).newest(under: rows)
+        var file = try HeadFile(folder.followedHead)
+        return file.newest(under: rows)
     }
 
     package var kept: StoreHead? { state.with { $0.kept } }
+
+    /// The same, with what other processes on the folder have followed meanwhile.
+    private func latest() -> StoreHead? {
+        let there = file.with { $0.newest(under: rows) }
+        return state.with { state in
+            if let there, state.kept?.advance(to: there) == nil { state.kept = there }
+            return state.kept
+        }
+    }
 
     /// Throws if the store was found to be behind.
     package func requireUsable() throws(OperationalError) {
@@ -54,6 +65,15 @@ package final class FollowedHead: Sendable {
     }
 
     package var isBehind: Bool { state.with { $0.fault != nil } }
+
+    /// Ends `lease` as soon as the store is found to be behind: what is in memory is refused, too.
+    package func ends(_ lease: NodeLease) {
+        let fault = state.with { state in
+            state.lease = lease
+            return state.fault
+        }
+        if let fault { lease.end(for: fault) }
+    }
 
     /// Throws if the store is behind the head that was kept before it is read, or if another node has
     /// reported that it is; otherwise follows it. What this process commits meanwhile is later than what
@@ -64,21 +84,40 @@ package final class FollowedHead: Sendable {
     ) throws(OperationalError) {
         try requireUsable()
         guard accepted == .latest else { return }
-        let kept = kept
+        let kept = latest()
         let found = try read(kept?.audit.number ?? 0)
         // Without a summary that opens, nothing is known; the check of all rows reports that.
         guard let seen = head(of: found) else { return }
-        let restoration = found.restored.flatMap { rows.openRestoration($0) }
+        let restoration = rows.restoration(of: found)
         state.with { $0.restoration = restoration }
         guard let reason = difference(of: found, seen, from: kept, after: restoration) else {
             return follow(seen)
         }
+        throw refusal(of: place, reason: reason)
+    }
+
+    /// Throws if the store is behind, for a transaction that has read `summary` and keeps all others from
+    /// writing: no other one has been followed meanwhile. `transactions` are those before it.
+    package func require(
+        _ summary: RowSummary, transactions: Int64, of place: String
+    ) throws(OperationalError) {
+        guard accepted == .latest, let kept = latest() else { return }
+        let seen = StoreHead(of: summary, transactions: transactions)
+        guard let reason = missing(in: seen, from: kept) else { return }
+        throw refusal(of: place, reason: reason)
+    }
+
+    private func refusal(of place: String, reason: String) -> OperationalError {
         let fault = OperationalError(
             .failed,
             message: "\(place): \(reason). Sessions that had ended would live again. Put the right store in "
                 + "place, or run `countersign restore --in-place` (docs/operate/postgresql-backup.md)")
-        state.with { $0.fault = fault }
-        throw fault
+        let lease = state.with { state in
+            state.fault = fault
+            return state.lease
+        }
+        lease?.end(for: fault)
+        return fault
     }
 
     private func difference(
@@ -90,58 +129,56 @@ package final class FollowedHead: Sendable {
         {
             return "\(FollowedHead.earlier): another node has followed a later one"
         }
-        if let kept, restoration?.lacks(kept) == true {
+        guard let kept else { return nil }
+        if restoration?.lacks(kept) == true {
             state.with { $0.isToBeReported = true }
             return "\(FollowedHead.earlier): `restore --in-place --lost` has not ended again all that this "
                 + "data folder, or the replay guard, has followed"
         }
-        guard let kept, let reason = missing(in: found, seen, from: kept) else { return nil }
-        state.with { $0.isToBeReported = true }
-        return reason
+        return missing(in: seen, from: kept) ?? otherHistory(of: found, seen, than: kept)
     }
 
     private static let earlier = "it was put back to an earlier copy"
 
-    private func missing(in found: StoreState, _ seen: StoreHead, from kept: StoreHead) -> String? {
+    private func missing(in seen: StoreHead, from kept: StoreHead) -> String? {
         let earlier = FollowedHead.earlier
         let missing = seen.missing(comparedWith: kept)
+        guard missing > 0 else { return nil }
+        state.with { $0.isToBeReported = true }
         if missing == .max {
             return "\(earlier): it is from before the last `countersign restore --in-place`"
         }
-        guard missing == 0 else {
-            return "\(earlier): it lacks at least \(missing) changes that this data folder has followed"
-        }
-        guard kept.restored == seen.restored, let asked = found.asked, asked.number == kept.audit.number,
-            asked.tag != kept.audit.tag, isAuthentic(asked, behind: found.tagBeforeAsked)
-        else { return nil }
-        return
-            "\(earlier), and changed since: record \(asked.number) of its audit log is not the one that this "
-            + "data folder has followed"
+        return "\(earlier): it lacks at least \(missing) changes that this data folder has followed"
     }
 
-    /// A record that was altered is found by the verification of the log.
-    private func isAuthentic(_ row: AuditRow, behind tag: [UInt8]?) -> Bool {
-        chain.isEqual(chain.tag(of: row.record, behind: tag ?? AuditChain.firstTag), to: row.tag)
+    /// A tag stands for its record and all before it. A record with another tag, or none, is a difference,
+    /// also if it is not authentic: otherwise an alteration of it would hide another history.
+    private func otherHistory(of found: StoreState, _ seen: StoreHead, than kept: StoreHead) -> String? {
+        guard kept.restored == seen.restored, kept.audit.number > 0, kept.audit.tag != AuditChain.firstTag,
+            found.asked != kept.audit
+        else { return nil }
+        state.with { $0.isToBeReported = true }
+        return
+            "\(FollowedHead.earlier), and changed since: record \(kept.audit.number) of its audit log is not "
+            + "the one that this data folder has followed"
     }
 
     private func head(of found: StoreState) -> StoreHead? {
         guard let summary = found.summary.flatMap({ rows.openSummary($0) }) else { return nil }
-        var head = StoreHead()
-        head.restored = found.restored.flatMap { rows.openRestoration($0)?.time } ?? 0
-        (head.transactions, head.changes) = (found.transactions, summary.changes)
-        head.audit = AuditHead(
-            number: summary.audit,
-            tag: found.last.flatMap { $0.number == summary.audit ? $0.tag : nil } ?? AuditChain.firstTag)
-        return head
+        return StoreHead(of: summary, transactions: found.transactions)
     }
 
-    /// Notes what a transaction of this process has committed.
-    package func follow(transactions: Int64, summary: RowSummary?, audit: AuditHead?) {
-        guard accepted == .latest, var seen = kept else { return }
+    /// Notes what a transaction of this process has committed; `summary` is nil if it has not changed it.
+    package func follow(transactions: Int64, summary: RowSummary?) {
+        guard accepted == .latest, let kept else { return }
+        var seen = summary.map { StoreHead(of: $0, transactions: transactions) } ?? kept
         seen.transactions = transactions
-        if let summary { seen.changes = summary.changes }
-        if let audit { seen.audit = audit }
         follow(seen)
+    }
+
+    /// Notes the state of a store whose audit log an operator has accepted as it is.
+    func accept(_ found: StoreState) {
+        if let seen = head(of: found) { follow(seen) }
     }
 
     /// Keeps what a transaction of this process has changed, which may have been committed. What is lost with

@@ -11,6 +11,8 @@ struct HeadFile {
 
     private let path: String
     private let file: FileDescriptor
+    /// What each slot had when it was read last, so that only what is new is opened.
+    private var seen = [(sealed: [UInt8], head: StoreHead?)](repeating: ([], nil), count: slots)
 
     init(_ path: String) throws(OperationalError) {
         self.path = path
@@ -23,7 +25,7 @@ struct HeadFile {
     }
 
     /// The head that is furthest of those that this deployment has sealed; nil if there is none.
-    func newest(under rows: RowAuthenticator) -> StoreHead? {
+    mutating func newest(under rows: RowAuthenticator) -> StoreHead? {
         var newest: StoreHead?
         for slot in 0..<HeadFile.slots {
             guard let head = head(in: slot, under: rows) else { continue }
@@ -33,24 +35,27 @@ struct HeadFile {
     }
 
     /// Keeps what another process has written meanwhile, too. The older slot is replaced.
-    func keep(_ seen: StoreHead, under rows: RowAuthenticator) {
+    mutating func keep(_ followed: StoreHead, under rows: RowAuthenticator) {
         guard flock(file.number, LOCK_EX) == 0 else { return }
         defer { flock(file.number, LOCK_UN) }
-        let heads = (0..<HeadFile.slots).map { head(in: $0, under: rows) }
-        var kept = seen
+        var heads: [StoreHead?] = []
+        for slot in 0..<HeadFile.slots { heads.append(head(in: slot, under: rows)) }
+        var kept = followed
         for head in heads { if let head { kept.advance(to: head) } }
         guard !heads.contains(kept) else { return }
         let lags = heads.map { $0?.missing(comparedWith: kept) ?? .max }
         write(rows.seal(kept), to: lags[0] < lags[1] ? 1 : 0)
     }
 
-    private func head(in slot: Int, under rows: RowAuthenticator) -> StoreHead? {
+    private mutating func head(in slot: Int, under rows: RowAuthenticator) -> StoreHead? {
         var bytes = [UInt8](repeating: 0, count: HeadFile.slotBytes)
         let count = pread(file.number, &bytes, bytes.count, off_t(slot * bytes.count))
         guard count >= 2 else { return nil }
         let length = Int(bytes[0]) << 8 | Int(bytes[1])
         guard length <= count - 2 else { return nil }
-        return rows.openHead(Array(bytes[2..<2 + length]))
+        let sealed = Array(bytes[2..<2 + length])
+        if sealed != seen[slot].sealed { seen[slot] = (sealed, rows.openHead(sealed)) }
+        return seen[slot].head
     }
 
     private func write(_ sealed: [UInt8], to slot: Int) {

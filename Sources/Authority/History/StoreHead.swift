@@ -4,17 +4,21 @@ import CountersignWire
 /// How far a store had come at one moment. A store whose head is behind one that was seen before is an
 /// earlier copy: sessions that had ended live in it again. Source: docs/decisions/0102-earlier-copies.md.
 package struct StoreHead: Sendable, Equatable {
-    /// When an operator last restored the store in place, in whole Unix seconds; 0 if never. Heads with an
-    /// earlier time do not count any more.
+    /// ``RowSummary/restored``. Heads with an earlier time do not count any more.
     package var restored: Int64 = 0
     /// The transactions of a PostgreSQL database, those of any table; 0 for a file.
     package var transactions: Int64 = 0
     /// ``RowSummary/changes``.
     package var changes: [UInt64] = []
-    /// The last record of the audit log, as far as it is known.
+    /// The last record of the audit log; without its tag if it is not known.
     package var audit = AuditHead.empty
 
     package init() {}
+
+    package init(of summary: RowSummary, transactions: Int64) {
+        (restored, changes, audit) = (summary.restored, summary.changes, summary.audit)
+        self.transactions = transactions
+    }
 
     /// How many changes this head lacks at least, compared with one that was seen before; 0 if none is known
     /// to be missing.
@@ -121,12 +125,8 @@ package struct StoreState: Sendable {
     package var transactions: Int64 = 0
     /// The sealed ``RowSummary``.
     package var summary: [UInt8]?
-    /// The audit log's last row.
-    package var last: AuditHead?
-    /// The audit record at the number that was asked for.
-    package var asked: AuditRow?
-    /// The tag of the record before it; nil for the first one.
-    package var tagBeforeAsked: [UInt8]?
+    /// The number and tag of the audit record at the number that was asked for.
+    package var asked: AuditHead?
     /// ``MetaName/restoredInPlace``.
     package var restored: [UInt8]?
     /// ``MetaName/reportedHead``.
@@ -161,8 +161,17 @@ extension RowAuthenticator {
         return sealUnderDigestKey(Secret(taking: &bytes), as: .restoredInPlace)
     }
 
+    /// The restoration that has made the store's state; nil if it was carried to another one, whose summary
+    /// has not its time.
+    package func restoration(of state: StoreState) -> AcceptedRestoration? {
+        guard let restoration = state.restored.flatMap({ openRestoration($0) }),
+            restoration.time == state.summary.flatMap({ openSummary($0) })?.restored
+        else { return nil }
+        return restoration
+    }
+
     /// Nil if it was not sealed by this deployment.
-    package func openRestoration(_ sealed: [UInt8]) -> AcceptedRestoration? {
+    func openRestoration(_ sealed: [UInt8]) -> AcceptedRestoration? {
         openUnderDigestKey(sealed, as: .restoredInPlace).flatMap { opened in
             opened.withExposedBytes { bytes in
                 AcceptedRestoration(String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self))

@@ -62,9 +62,13 @@ package struct RowSum: Sendable, Equatable {
 package struct RowDigest: Sendable, Equatable {
     package static let groups = 64
     private static let sumBytes = 32
+    /// Before the sums.
+    private static let firstBytes = 16 + DigestID.byteCount
 
     /// How often the digest was changed.
     package var changes: UInt64 = 0
+    /// Another one for each state that is stored.
+    package var id = DigestID.none
     package private(set) var rows: Int64 = 0
     private var sums = [RowSum](repeating: RowSum(), count: groups)
 
@@ -96,27 +100,25 @@ package struct RowDigest: Sendable, Equatable {
         sums[group] == other.sums[group]
     }
 
-    /// `changes (8) ‖ rows (8) ‖ sums`.
+    /// `changes (8) ‖ rows (8) ‖ id (16) ‖ sums`.
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(16 + RowDigest.groups * RowDigest.sumBytes)
-        for number in [changes, UInt64(bitPattern: rows)] {
-            for index in (0..<8).reversed() {
-                bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * index)))
-            }
-        }
+        bytes.reserveCapacity(RowDigest.firstBytes + RowDigest.groups * RowDigest.sumBytes)
+        for number in [changes, UInt64(bitPattern: rows), id.high, id.low] { bytes.append(number: number) }
         for sum in sums { sum.append(to: &bytes) }
         return bytes
     }
 
     /// Nil if it is not what ``bytes`` writes.
     init?(_ span: Span<UInt8>) {
-        guard span.count == 16 + RowDigest.groups * RowDigest.sumBytes else { return nil }
-        changes = (0..<8).reduce(0) { $0 << 8 | UInt64(span[$1]) }
-        rows = Int64(bitPattern: (8..<16).reduce(0) { $0 << 8 | UInt64(span[$1]) })
+        guard span.count == RowDigest.firstBytes + RowDigest.groups * RowDigest.sumBytes else { return nil }
+        func number(at start: Int) -> UInt64 { (start..<start + 8).reduce(0) { $0 << 8 | UInt64(span[$1]) } }
+        changes = number(at: 0)
+        rows = Int64(bitPattern: number(at: 8))
+        id = DigestID(high: number(at: 16), low: number(at: 24))
         span.withUnsafeBytes { bytes in
             for group in 0..<RowDigest.groups {
-                let start = 16 + group * RowDigest.sumBytes
+                let start = RowDigest.firstBytes + group * RowDigest.sumBytes
                 sums[group] = RowSum(
                     unsafe: UnsafeRawBufferPointer(rebasing: bytes[start..<start + RowDigest.sumBytes]))
             }
@@ -124,36 +126,121 @@ package struct RowDigest: Sendable, Equatable {
     }
 }
 
-/// The state of all digests together: how often each was changed, and the last record of the audit log. It
-/// shows that a table was put back to an earlier state with its digest, or all tables without the audit log.
+/// A random number that a digest gets each time it is stored, so that no other state of it fits the summary.
+package struct DigestID: Sendable, Equatable {
+    static let byteCount = 16
+    /// No digest has it: of a table that no digest fits any more.
+    static let none = DigestID(high: 0, low: 0)
+
+    fileprivate let high: UInt64
+    fileprivate let low: UInt64
+
+    package static func random() -> DigestID {
+        var source = SystemRandomNumberGenerator()
+        return DigestID(high: source.next() | 1, low: source.next())
+    }
+}
+
+/// The state of all digests together, and the last record of the audit log. It shows that a table was put
+/// back to an earlier state with its digest, or all tables without the audit log.
+///
+/// A table whose digest is not the summary's when its rows change, or an audit log whose end is not, is given
+/// up: nothing fits it until the rows are accepted. Otherwise later changes could make it fit again, or undo
+/// what was changed meanwhile.
 package struct RowSummary: Sendable, Equatable {
     /// The name under which a store keeps it beside the digests.
     package static let name = "all"
+    /// Before the tables.
+    private static let firstBytes = 17 + AuditChain.tagCount
+    private static let tableBytes = 8 + DigestID.byteCount
 
     /// ``RowDigest/changes`` by the table's number.
-    package var changes: [UInt64]
-    /// The number of the last audit record.
-    package var audit: Int64
+    package private(set) var changes: [UInt64]
+    private var ids: [DigestID]
+    /// The last audit record; without its tag after the log was given up.
+    package private(set) var audit: AuditHead
+    private var isLogGivenUp = false
+    /// When an operator last restored the store in place, in whole Unix seconds; 0 if never. It is here
+    /// because the value cannot be carried to another state of the store.
+    package var restored: Int64
 
-    package init(changes: [UInt64], audit: Int64) {
-        self.changes = changes
-        self.audit = audit
+    package init(of digests: [RowDigest], audit: AuditHead, restored: Int64 = 0) {
+        (changes, ids) = (digests.map(\.changes), digests.map(\.id))
+        self.audit = RowSummary.fitted(audit)
+        self.restored = restored
     }
 
-    /// `audit ‖ changes…`, 8 bytes each.
+    /// Whether it was made with this digest of `table`.
+    package func contains(_ digest: RowDigest, of table: AuthenticatedTable) -> Bool {
+        let number = table.number
+        return changes.indices.contains(number) && changes[number] == digest.changes
+            && ids[number] == digest.id && digest.id != .none
+    }
+
+    /// Moves on to a later digest of `table`.
+    package mutating func advance(to digest: RowDigest, of table: AuthenticatedTable) {
+        (changes[table.number], ids[table.number]) = (digest.changes, digest.id)
+    }
+
+    /// Gives up `table`, whose rows change under a digest that is not the summary's. Its changes still count.
+    package mutating func giveUp(_ table: AuthenticatedTable) {
+        guard changes.indices.contains(table.number) else { return }
+        changes[table.number] &+= 1
+        ids[table.number] = .none
+    }
+
+    /// Whether it was made with this record as the log's last one.
+    package func ends(with last: AuditHead) -> Bool {
+        !isLogGivenUp && audit == RowSummary.fitted(last)
+    }
+
+    /// A tag that another program wrote can have another length.
+    private static func fitted(_ head: AuditHead) -> AuditHead {
+        let tag = head.tag.prefix(AuditChain.tagCount)
+        return AuditHead(
+            number: head.number, tag: tag + [UInt8](repeating: 0, count: AuditChain.tagCount - tag.count))
+    }
+
+    /// Moves on to `last`, before whose records `former` was the log's last one.
+    package mutating func advance(to last: AuditHead, after former: AuditHead) {
+        isLogGivenUp = !ends(with: former)
+        audit =
+            isLogGivenUp
+            ? AuditHead(number: max(audit.number &+ 1, last.number), tag: AuditChain.firstTag)
+            : RowSummary.fitted(last)
+    }
+
+    /// `restored (8) ‖ audit number (8) ‖ audit tag ‖ given up (1)`, then `changes (8) ‖ id (16)` of each
+    /// table.
     var bytes: [UInt8] {
-        ([UInt64(bitPattern: audit)] + changes).flatMap { number in
-            (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(RowSummary.firstBytes + changes.count * RowSummary.tableBytes)
+        bytes.append(number: UInt64(bitPattern: restored))
+        bytes.append(number: UInt64(bitPattern: audit.number))
+        bytes.append(contentsOf: audit.tag)
+        bytes.append(isLogGivenUp ? 1 : 0)
+        for (changes, id) in zip(changes, ids) {
+            for number in [changes, id.high, id.low] { bytes.append(number: number) }
         }
+        return bytes
     }
 
     /// Nil if it is not what ``bytes`` writes.
     init?(_ span: Span<UInt8>) {
-        guard span.count >= 8, span.count.isMultiple(of: 8) else { return nil }
-        let numbers = (0..<span.count / 8).map { number in
-            (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(span[number * 8 + $1]) }
-        }
-        audit = Int64(bitPattern: numbers[0])
-        changes = Array(numbers[1...])
+        let (first, each) = (RowSummary.firstBytes, RowSummary.tableBytes)
+        guard span.count >= first, (span.count - first).isMultiple(of: each) else { return nil }
+        func number(at start: Int) -> UInt64 { (start..<start + 8).reduce(0) { $0 << 8 | UInt64(span[$1]) } }
+        restored = Int64(bitPattern: number(at: 0))
+        audit = AuditHead(number: Int64(bitPattern: number(at: 8)), tag: (16..<first - 1).map { span[$0] })
+        isLogGivenUp = span[first - 1] != 0
+        let tables = stride(from: first, to: span.count, by: each)
+        changes = tables.map { number(at: $0) }
+        ids = tables.map { DigestID(high: number(at: $0 + 8), low: number(at: $0 + 16)) }
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(number: UInt64) {
+        for index in 0..<8 { append(UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * index))) }
     }
 }

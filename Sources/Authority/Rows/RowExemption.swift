@@ -6,7 +6,7 @@ extension AuthenticatedTable {
     package static let exemptions = both.merging(sqliteOnly) { $1 }.merging(postgreSQLOnly) { $1 }
 
     private static let both = [
-        "row_digest": "Each digest is sealed, and the sealed summary has the number of its changes.",
+        "row_digest": "Each digest is sealed, and the sealed summary has its random id.",
         "audit": "The chain of tags authenticates each record, and the head the number of records.",
         "revision": "A hint. If it is set back, other processes may not see changes until they restart.",
         "session_change": "The next number is above those of the sessions' rows, which are authenticated.",
@@ -42,8 +42,9 @@ extension MetaName {
         switch self {
         case .masterKeyCheck, .masterKeyNextCheck:
             "It is sealed under the master key, and contains the key by which rows are verified."
-        case .auditHead: "It has a MAC, and the sealed summary of all digests contains its number."
-        case .restoredInPlace, .reportedHead: "It is sealed under a key of the rows."
+        case .auditHead: "It has a MAC, and the sealed summary of all digests contains its record."
+        case .restoredInPlace: "It is sealed under a key of the rows, and the sealed summary has its time."
+        case .reportedHead: "It is sealed under a key of the rows."
         case .sealSlot, .replayFile, .replayEpoch, .replayConfirmation, .sharedSettings, .answerKey,
             .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey, .pinManifests,
             .webhooks, .webhookKeys, .webhookStages, .meterBegan, .writeCheck, .rowsAccepted, .movedTo,

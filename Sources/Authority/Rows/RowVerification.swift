@@ -13,8 +13,8 @@ package enum RowFinding: Sendable, Equatable {
     /// The table's digest is missing, or was not made with this deployment's key.
     case digestMissing(table: String)
     case digestAltered(table: String)
-    /// The table and its digest were put back to an earlier state together, or the summary of all digests is
-    /// missing or altered.
+    /// The table and its digest were put back to an earlier state together, also if both have changed since,
+    /// or the summary of all digests is missing or altered.
     case putBack(table: String)
     /// The table cannot be read: it was removed, or has other columns.
     case unreadable(table: String)
@@ -23,8 +23,9 @@ package enum RowFinding: Sendable, Equatable {
     case mismatched(table: String, text: String)
     /// The table or an index was rebuilt, removed or added, other than by this program.
     case rebuilt(table: String, text: String)
-    /// The tables belong to another state of the audit log: `recorded` is its last record when a row was
-    /// changed last, and `last` its last record now.
+    /// The tables belong to another state of the audit log: `recorded` is the number of the last record that
+    /// they belong to, and `last` that of the log's last record now. Equal if it is another record, or if the
+    /// log went on at another record than `recorded`.
     case otherLog(recorded: Int64, last: Int64)
 
     package var text: String {
@@ -44,6 +45,8 @@ package enum RowFinding: Sendable, Equatable {
         case .mismatched(let table, let text):
             return "\(table): its indices or constraints do not fit its rows: \(text)"
         case .rebuilt(let table, let text): return "\(table): \(text)"
+        case .otherLog(let recorded, let last) where recorded == last:
+            return "all: the tables belong to another record \(recorded) than the last of the audit log"
         case .otherLog(let recorded, let last):
             return "all: the tables belong to record \(recorded) of the audit log, whose last is \(last)"
         }
@@ -58,6 +61,8 @@ package enum RowFinding: Sendable, Equatable {
         case .otherLog: RowSummary.name
         }
     }
+
+    var isOtherLog: Bool { if case .otherLog = self { true } else { false } }
 
     /// The same as for a row that a read has refused, so that each is reported once.
     var identity: String {
@@ -133,9 +138,7 @@ package struct RowExamination {
             return outcome.findings.append(
                 sealed == nil ? .digestMissing(table: table.name) : .digestAltered(table: table.name))
         }
-        guard let summary, summary.changes.indices.contains(table.number),
-            summary.changes[table.number] == stored.changes
-        else {
+        guard let summary, summary.contains(stored, of: table) else {
             outcome.groups[table.number] = Set(0..<RowDigest.groups)
             return outcome.findings.append(.putBack(table: table.name))
         }
@@ -171,10 +174,10 @@ package struct RowExamination {
         outcome.findings.append(.rebuilt(table: table, text: text))
     }
 
-    /// Compares with the number of the last audit record.
-    package mutating func finish(audit last: Int64) {
-        guard let summary, summary.audit != last else { return }
-        outcome.findings.append(.otherLog(recorded: summary.audit, last: last))
+    /// Compares with the last audit record.
+    package mutating func finish(audit last: AuditHead) {
+        guard let summary, !summary.ends(with: last) else { return }
+        outcome.findings.append(.otherLog(recorded: summary.audit.number, last: last.number))
     }
 
     private mutating func extend(by bytes: [UInt8]) { chain = rows.findingsID(chain + bytes) }
@@ -243,6 +246,9 @@ extension Deployment {
                 outcome = try self.acceptRows(findings: id, in: store)
             }
             for fault in try store.applyTogether([change]) { if let fault { throw fault } }
+            if outcome.findings.contains(where: \.isOtherLog) {
+                head.accept(try store.state(askingForAuditRecord: 0))
+            }
             generation.advance()
             return outcome
         }

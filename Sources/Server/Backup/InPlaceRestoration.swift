@@ -48,9 +48,7 @@ package struct InPlaceRestoration {
                 keyedRequestsFrom: max(restoration.time, now) + max(Int64(kept), loss.seconds))
         }
         let rows = StoreRestoration(at: store.place, authenticatingBy: deployment.rows)
-        let ended = try rows.run(
-            at: now, inPlace: deployment.rows.seal(restoration), ending: lost
-        ) { ended in
+        let ended = try rows.run(at: now, inPlace: restoration, ending: lost) { ended in
             deployment.auditDraft(
                 for: .backupRestore, on: .deployment,
                 details: [("head", .string(head.text))]
@@ -89,7 +87,7 @@ package struct InPlaceRestoration {
             changes += StoreChangeFile(in: folder).changes(under: deployment.rows)
         }
         let state = try deployment.store.state(askingForAuditRecord: 0)
-        let restored = state.restored.flatMap { deployment.rows.openRestoration($0)?.time } ?? 0
+        let restored = deployment.rows.restoration(of: state)?.time ?? 0
         guard restored == own.restored, heads.allSatisfy({ $0.restored <= restored }) else {
             throw OperationalError(
                 .failed,

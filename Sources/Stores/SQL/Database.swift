@@ -135,7 +135,7 @@ final class Database {
     }
 
     /// The number of the last transaction that this connection has begun; 0 for a file.
-    private var lastTransaction: Int64 {
+    var lastTransaction: Int64 {
         if case .postgreSQL(let connection) = driver { connection.lastTransaction } else { 0 }
     }
 

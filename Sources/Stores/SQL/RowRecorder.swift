@@ -15,7 +15,9 @@ final class RowRecorder {
         /// The change of each table's digest, by the table's number.
         var digests: [Int: RowDigest] = [:]
         /// The last audit record before the transaction's first.
-        var auditBefore: Int64?
+        var auditBefore: AuditHead?
+        /// ``RowSummary/restored`` from now on; nil if it stays.
+        var restored: Int64?
         /// Whether the reserved names were verified. Other connections cannot change them meanwhile.
         var areNamesVerified = false
         /// The last change that PostgreSQL's triggers have handed over.
@@ -45,8 +47,8 @@ final class RowRecorder {
 
     /// Whether PostgreSQL may have rows for ``collect(in:)``.
     var hasChanges = false
-    /// What the last transaction leaves, where it has changed it.
-    private var reached: (summary: RowSummary?, audit: AuditHead?) = (nil, nil)
+    /// The summary that the last transaction leaves; nil if it has not changed it.
+    private var reached: RowSummary?
     private var change: StoreChange?
 
     // MARK: Setting up
@@ -88,7 +90,7 @@ final class RowRecorder {
 
     /// Notes how far the store has come. `transactions` is 0 for a file.
     func didCommit(transactions: Int64) {
-        rows?.head?.follow(transactions: transactions, summary: reached.summary, audit: reached.audit)
+        rows?.head?.follow(transactions: transactions, summary: reached)
     }
 
     func reset() {
@@ -102,54 +104,82 @@ final class RowRecorder {
         hasChanges = true
     }
 
-    /// Adds what the transaction has collected to the digests. A digest that does not open stays as it is:
-    /// making it anew would hide what was done to it.
+    /// Adds what the transaction has collected to the digests, and those to the summary. A digest that is not
+    /// the summary's stays as it is, and its table is given up: after as many changes as it lacked it would
+    /// be the summary's again.
     func flush(into database: Database) throws(OperationalError) {
         defer { reset() }
-        (reached, change) = ((nil, nil), nil)
+        (reached, change) = (nil, nil)
         try collect(in: database)
         guard let rows, !pending.digests.isEmpty || pending.auditBefore != nil else { return }
         let sealed = try RowRecorder.sealed(RowSummary.name, in: database)
-        var summary = sealed.flatMap { rows.openSummary($0) }
-        let earlier = summary
+        guard var summary = try requireSummary(sealed, by: rows, in: database) else { return }
         for (number, difference) in pending.digests {
             let table = AuthenticatedTable.all[number]
-            guard let sealed = try RowRecorder.sealed(table.name, in: database),
-                var digest = rows.open(sealed, of: table)
-            else { continue }
-            let isLatest = summary.map {
-                $0.changes.indices.contains(number) && $0.changes[number] == digest.changes
+            guard var digest = try digest(of: table, under: summary, by: rows, in: database) else {
+                summary.giveUp(table)
+                continue
             }
             digest.apply(difference)
+            digest.id = .random()
             try RowRecorder.set(table.name, to: rows.seal(digest, of: table), in: database)
-            if isLatest == true { summary?.changes[number] = digest.changes }
+            summary.advance(to: digest, of: table)
         }
-        if let before = pending.auditBefore, before == summary?.audit {
-            reached.audit = try RowRecorder.lastAudit(in: database)
-            summary?.audit = reached.audit?.number ?? 0
+        if let before = pending.auditBefore {
+            summary.advance(to: try RowRecorder.lastAudit(in: database), after: before)
         }
-        if let summary, summary != earlier {
-            let successor = rows.seal(summary)
-            try RowRecorder.set(RowSummary.name, to: successor, in: database)
-            reached.summary = summary
-            if case .postgreSQL = database.driver, let sealed {
-                var head = StoreHead()
-                (head.changes, head.audit.number) = (summary.changes, summary.audit)
-                change = StoreChange(
-                    before: StoreChange.state(sealed), after: StoreChange.state(successor),
-                    position: head.position, rows: pending.kept)
-            }
+        if let restored = pending.restored { summary.restored = restored }
+        let successor = rows.seal(summary)
+        try RowRecorder.set(RowSummary.name, to: successor, in: database)
+        reached = summary
+        if case .postgreSQL = database.driver, let sealed {
+            change = StoreChange(
+                before: StoreChange.state(sealed), after: StoreChange.state(successor),
+                position: StoreHead(of: summary, transactions: 0).position, rows: pending.kept)
         }
     }
 
-    static func lastAuditNumber(in database: Database) throws(OperationalError) -> Int64 {
-        try lastAudit(in: database)?.number ?? 0
+    /// The summary, which is that of the store that was followed; nil while the digests have not begun.
+    /// Without it, nothing could tell that what the transaction changes is put back later.
+    private func requireSummary(
+        _ sealed: [UInt8]?, by rows: RowAuthenticator, in database: Database
+    ) throws(OperationalError) -> RowSummary? {
+        guard let summary = sealed.flatMap({ rows.openSummary($0) }) else {
+            guard isTagged || rows.head != nil else { return nil }
+            throw OperationalError(
+                .failed,
+                message: "\(database.path): the summary of the digests is missing or altered, so nothing was "
+                    + "changed; `countersign audit verify` tells more")
+        }
+        // This transaction has a number, too.
+        let transactions = max(0, database.lastTransaction - 1)
+        try rows.head?.require(summary, transactions: transactions, of: database.path)
+        return summary
     }
 
-    private static func lastAudit(in database: Database) throws(OperationalError) -> AuditHead? {
+    /// Nil if it is missing, or does not open.
+    private func summary(
+        by rows: RowAuthenticator, in database: Database
+    ) throws(OperationalError) -> RowSummary? {
+        try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0) }
+    }
+
+    /// The table's digest; nil if it is not the summary's.
+    private func digest(
+        of table: AuthenticatedTable, under summary: RowSummary, by rows: RowAuthenticator,
+        in database: Database
+    ) throws(OperationalError) -> RowDigest? {
+        guard let sealed = try RowRecorder.sealed(table.name, in: database),
+            let digest = rows.open(sealed, of: table), summary.contains(digest, of: table)
+        else { return nil }
+        return digest
+    }
+
+    /// The last record of the audit log.
+    static func lastAudit(in database: Database) throws(OperationalError) -> AuditHead {
         try database.rows("SELECT number, tag FROM audit ORDER BY number DESC LIMIT 1") {
             AuditHead(number: $0.integer(0), tag: $0.blob(1))
-        }.first
+        }.first ?? .empty
     }
 
     static func sealed(_ name: String, in database: Database) throws(OperationalError) -> [UInt8]? {
@@ -182,7 +212,8 @@ final class RowRecorder {
     func tagAll(in database: Database) throws(OperationalError) -> Int64 {
         guard let rows else { return 0 }
         var count: Int64 = 0
-        var changes: [UInt64] = []
+        var digests: [RowDigest] = []
+        let former = try summary(by: rows, in: database)
         try collect(in: database)
         for table in AuthenticatedTable.all {
             pending.digests[table.number] = nil
@@ -194,28 +225,25 @@ final class RowRecorder {
             case .postgreSQL: try tag(table, by: rows, in: database)
             }
             var digest = pending.digests[table.number] ?? RowDigest()
-            digest.changes = try firstChanges(of: table, by: rows, in: database)
-            changes.append(digest.changes)
+            digest.changes = firstChanges(of: table, after: [former?.changes, rows.head?.kept?.changes])
+            digest.id = .random()
+            digests.append(digest)
             count += digest.rows
             try RowRecorder.set(table.name, to: rows.seal(digest, of: table), in: database)
             pending.digests[table.number] = nil
         }
         var audit = pending.auditBefore
-        if audit == nil { audit = try RowRecorder.lastAuditNumber(in: database) }
-        let summary = RowSummary(changes: changes, audit: audit ?? 0)
+        if audit == nil { audit = try RowRecorder.lastAudit(in: database) }
+        let summary = RowSummary(
+            of: digests, audit: audit ?? .empty,
+            restored: former?.restored ?? rows.head?.kept?.restored ?? 0)
         try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
         return count
     }
 
     /// Not from zero: a digest from before would fit once more when as many changes have been made. Above
     /// what nodes have followed, for which the store would otherwise be an earlier copy.
-    private func firstChanges(
-        of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
-    ) throws(OperationalError) -> UInt64 {
-        let changes = [
-            try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0)?.changes },
-            rows.head?.kept?.changes,
-        ]
+    private func firstChanges(of table: AuthenticatedTable, after changes: [[UInt64]?]) -> UInt64 {
         let former = changes.compactMap {
             $0.flatMap { $0.indices.contains(table.number) ? $0[table.number] : nil }
         }
@@ -255,8 +283,8 @@ final class RowRecorder {
         }
         if tables.count == AuthenticatedTable.all.count {
             var last = pending.auditBefore
-            if last == nil { last = try RowRecorder.lastAuditNumber(in: database) }
-            examination?.finish(audit: last ?? 0)
+            if last == nil { last = try RowRecorder.lastAudit(in: database) }
+            examination?.finish(audit: last ?? .empty)
             for difference in try database.schemaDifferences() {
                 examination?.differ(difference.table, text: difference.text)
             }
@@ -288,12 +316,12 @@ final class RowRecorder {
         pending.areNamesVerified = true
     }
 
-    /// The number of rows that the table's digest states; 0 if it does not open.
+    /// The number of rows that the table's digest states; 0 if it is not the summary's.
     private func count(
         of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
     ) throws(OperationalError) -> Int64 {
-        let sealed = try RowRecorder.sealed(table.name, in: database)
-        return sealed.flatMap { rows.open($0, of: table)?.rows } ?? 0
+        guard let summary = try summary(by: rows, in: database) else { return 0 }
+        return try digest(of: table, under: summary, by: rows, in: database)?.rows ?? 0
     }
 
     /// The number of rows that the digests of all tables state together; 0 without an authenticator.
@@ -331,12 +359,8 @@ final class RowRecorder {
         _ group: Int, of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
     ) throws(OperationalError) -> Bool {
         try collect(in: database)
-        let summary = try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0) }
-        guard let summary, summary.changes.indices.contains(table.number),
-            var stored = try RowRecorder.sealed(table.name, in: database).flatMap({
-                rows.open($0, of: table)
-            }),
-            stored.changes == summary.changes[table.number]
+        guard let summary = try summary(by: rows, in: database),
+            var stored = try digest(of: table, under: summary, by: rows, in: database)
         else { return false }
         guard stored.rows <= RowRecorder.mostRowsOfGroups else { return true }
         if let changes = pending.digests[table.number] { stored.apply(changes) }

@@ -30,12 +30,12 @@ package struct StoreRestoration {
 
     /// Ends all sessions, removes upload tickets and codes, which may have been used since, and known
     /// devices, which may have been forgotten since, and makes the store expect a replay guard that is
-    /// not there, so that the next one refuses earlier signatures. `restored` is the time, sealed, if the
-    /// copy was put in the place of the store: heads that nodes have followed before do not count any
-    /// more. With `lost`, only what those changes concern is ended. All of it is one transaction, with its
-    /// record. `now` is in whole Unix seconds.
+    /// not there, so that the next one refuses earlier signatures. `restoration` is there if the copy was put
+    /// in the place of the store: heads that nodes have followed before do not count any more. With `lost`,
+    /// only what those changes concern is ended. All of it is one transaction, with its record. `now` is in
+    /// whole Unix seconds.
     package func run(
-        at now: Int64, inPlace restored: [UInt8]? = nil, ending lost: LostChanges? = nil,
+        at now: Int64, inPlace restoration: AcceptedRestoration? = nil, ending lost: LostChanges? = nil,
         recording draft: (Ended) -> AuditDraft
     ) throws(OperationalError) -> Ended {
         let store = open()
@@ -49,8 +49,10 @@ package struct StoreRestoration {
                 }
             let absent = Hex.encode(SystemRandom().bytes(16).span)
             try SQLStore.set(.replayFile, to: Array(absent.utf8), in: database)
-            if let restored {
-                try SQLStore.set(.restoredInPlace, to: restored, in: database)
+            if let restoration {
+                try SQLStore.set(.restoredInPlace, to: rows.seal(restoration), in: database)
+                // Carried to another state of the store, the value does not count.
+                database.recorder.pending.restored = restoration.time
                 try database.run(
                     "DELETE FROM meta WHERE name = ?", binding: .text(MetaName.reportedHead.rawValue))
             }

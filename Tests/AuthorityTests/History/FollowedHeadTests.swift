@@ -13,6 +13,19 @@ extension FollowedHead {
 
 /// A store is accepted unless it is behind the head that the data folder has kept, or has another history.
 @Suite struct FollowedHeadTests {
+    /// Heads are compared without the ids of digests.
+    private func summary(
+        changes: [UInt64], audit: Int64, record: UInt8? = nil, restored: Int64 = 0
+    ) -> RowSummary {
+        let digests = changes.map { count in
+            var digest = RowDigest()
+            digest.changes = count
+            return digest
+        }
+        return RowSummary(
+            of: digests, audit: AuditHead(number: audit, tag: tag(audit, record: record)), restored: restored)
+    }
+
     private let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
     private let rows: RowAuthenticator
 
@@ -21,22 +34,20 @@ extension FollowedHead {
     init() throws { rows = try #require(RowAuthenticator(key: Secret(random: 32))) }
 
     private func head(under rows: RowAuthenticator? = nil) throws -> FollowedHead {
-        try FollowedHead(in: DataFolder(path, absence: .create), under: rows ?? self.rows, chain: chain)
+        try FollowedHead(in: DataFolder(path, absence: .create), under: rows ?? self.rows)
     }
 
-    /// Each record is one byte, its number. `record` is that of the record that was followed, if it is
+    /// Each record is one byte, its number. `record` is that of the third, which was followed, if it is
     /// another.
     private func state(
-        changes: [UInt64] = [10, 20], audit: Int64 = 3, transactions: Int64 = 5, restored: Int64? = nil,
+        changes: [UInt64] = [10, 20], audit: Int64 = 3, transactions: Int64 = 5, restored: Int64 = 0,
         record: UInt8? = nil
     ) -> StoreState {
         var state = StoreState()
         state.transactions = transactions
-        state.summary = rows.seal(RowSummary(changes: changes, audit: audit))
-        state.last = AuditHead(number: audit, tag: tag(audit))
-        state.asked = AuditRow(number: 3, record: [record ?? 3], tag: tag(3, record: record))
-        state.tagBeforeAsked = tag(2)
-        state.restored = restored.map { rows.seal(AcceptedRestoration(at: $0)) }
+        state.summary = rows.seal(summary(changes: changes, audit: audit, restored: restored))
+        state.asked = AuditHead(number: 3, tag: tag(3, record: record))
+        state.restored = restored > 0 ? rows.seal(AcceptedRestoration(at: restored)) : nil
         return state
     }
 
@@ -73,7 +84,7 @@ extension FollowedHead {
         let head = try head()
         try head.compare(state(), of: "db")
         try head.require(of: "db") { _ in
-            head.follow(transactions: 6, summary: RowSummary(changes: [11, 20], audit: 4), audit: nil)
+            head.follow(transactions: 6, summary: summary(changes: [11, 20], audit: 4))
             return state()
         }
         #expect(head.kept?.changes == [11, 20])
@@ -83,31 +94,54 @@ extension FollowedHead {
         try head().compare(state(), of: "db")
         let later = state(changes: [50, 60], audit: 9, transactions: 50, record: 77)
         #expect(throws: OperationalError.self) { try head().compare(later, of: "db") }
-        // A record that was altered, or removed, is found by the verification of the log.
+        // An alteration of the record does not hide that, nor does its removal.
         var altered = later
         altered.asked?.tag = [UInt8](repeating: 1, count: 32)
-        try head().compare(altered, of: "db")
+        #expect(throws: OperationalError.self) { try head().compare(altered, of: "db") }
         altered.asked = nil
-        try head().compare(altered, of: "db")
+        #expect(throws: OperationalError.self) { try head().compare(altered, of: "db") }
+        // The record that was followed, and further ones.
+        try head().compare(state(changes: [50, 60], audit: 9, transactions: 50), of: "db")
+    }
+
+    @Test func aTransactionComparesTheSummaryThatItReads() throws {
+        let head = try head()
+        let lease = NodeLease.lasting()
+        head.ends(lease)
+        try head.compare(state(), of: "db")
+        try head.require(summary(changes: [10, 20], audit: 3), transactions: 5, of: "db")
+        try head.require(summary(changes: [12, 20], audit: 4), transactions: 7, of: "db")
+        #expect(lease.isFresh)
+        #expect(throws: OperationalError.self) {
+            try head.require(summary(changes: [10, 19], audit: 3), transactions: 9, of: "db")
+        }
+        // What this process has in memory is refused from now on, whatever is read then.
+        #expect(head.isBehind && !lease.isFresh)
+        lease.renew(until: .max)
+        let fault = #expect(throws: OperationalError.self) { try lease.requireFresh() }
+        #expect(fault?.message.contains("put back to an earlier copy") == true)
+        let transactions = try self.head()
+        #expect(throws: OperationalError.self) {
+            try transactions.require(summary(changes: [10, 20], audit: 3), transactions: 4, of: "db")
+        }
     }
 
     @Test func aReportRefusesUntilTheStoreIsRestored() throws {
         var found = state()
         found.reported = rows.seal(try kept(after: state(changes: [11, 20])))
         #expect(throws: OperationalError.self) { try head().compare(found, of: "db") }
-        found.restored = rows.seal(AcceptedRestoration(at: 1))
+        found.summary = state(restored: 1).summary
         try head().compare(found, of: "db")
         // One that another deployment has sealed does not count.
         found = state()
         found.reported = try #require(RowAuthenticator(key: Secret(random: 32))).seal(StoreHead())
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-        try FollowedHead(in: DataFolder(folder, absence: .create), under: rows, chain: chain).compare(
-            found, of: "db")
+        try FollowedHead(in: DataFolder(folder, absence: .create), under: rows).compare(found, of: "db")
     }
 
     private func kept(after state: StoreState) throws -> StoreHead {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
-        let head = try FollowedHead(in: DataFolder(folder, absence: .create), under: rows, chain: chain)
+        let head = try FollowedHead(in: DataFolder(folder, absence: .create), under: rows)
         try head.compare(state, of: "db")
         return try #require(head.kept)
     }
@@ -145,8 +179,8 @@ extension FollowedHead {
         let (server, command) = (try head(), try head())
         try server.compare(state(), of: "db")
         try command.compare(state(), of: "db")
-        command.follow(transactions: 9, summary: nil, audit: nil)
-        server.follow(transactions: 8, summary: RowSummary(changes: [10, 21], audit: 3), audit: nil)
+        command.follow(transactions: 9, summary: nil)
+        server.follow(transactions: 8, summary: summary(changes: [10, 21], audit: 3))
         let kept = try head().kept
         #expect(kept?.transactions == 9 && kept?.changes == [10, 21])
     }

@@ -19,7 +19,12 @@ import Testing
         folder = try DataFolder(
             FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path,
             absence: .create)
-        summaries = (UInt64(0)...4).map { rows.seal(RowSummary(changes: [10, 20 + $0], audit: 3)) }
+        summaries = (UInt64(0)...4).map { number in
+            var (first, second) = (RowDigest(), RowDigest())
+            (first.changes, second.changes) = (10, 20 + number)
+            let audit = AuditHead(number: 3, tag: AuditChain.firstTag)
+            return rows.seal(RowSummary(of: [first, second], audit: audit))
+        }
     }
 
     private func head(_ number: Int) -> StoreHead {

@@ -54,7 +54,7 @@ extension RowRecorder {
     /// Counts the record that is about to be added to the audit log.
     func noteRecord(in database: Database) throws(OperationalError) {
         guard case .postgreSQL = database.driver, rows != nil, pending.auditBefore == nil else { return }
-        pending.auditBefore = try RowRecorder.lastAuditNumber(in: database)
+        pending.auditBefore = try RowRecorder.lastAudit(in: database)
     }
 
     // MARK: Reading

@@ -42,7 +42,7 @@ extension RowRecorder {
         try connection.execute(
             """
             CREATE TEMP TRIGGER row_audit_recorded BEFORE INSERT ON audit BEGIN
-                SELECT cs_row_recorded((SELECT coalesce(max(number), 0) FROM audit));
+                SELECT cs_row_recorded(max(number), tag) FROM audit;
             END
             """)
     }
@@ -67,7 +67,11 @@ extension RowRecorder {
     }
 
     fileprivate func recorded(_ call: RowCall) {
-        if pending.auditBefore == nil { pending.auditBefore = call.integer(0) }
+        if pending.auditBefore == nil {
+            pending.auditBefore =
+                call.isNull(0)
+                ? .empty : AuditHead(number: call.integer(0), tag: call.bytes(1).map { $0 })
+        }
         call.setNull()
     }
 
@@ -139,6 +143,7 @@ private struct RowCall {
     }
 
     func integer(_ index: Int) -> Int64 { sqlite3_value_int64(values?[index]) }
+    func isNull(_ index: Int) -> Bool { sqlite3_value_type(values?[index]) == SQLITE_NULL }
 
     private var table: AuthenticatedTable? {
         guard count > 0 else { return nil }

@@ -143,6 +143,7 @@ final class SQLiteFile: @unchecked Sendable {
     /// The connection; nil if the file does not exist.
     private func existing() throws(OperationalError) -> Database? {
         try drill?.requireOff(path)
+        try rows?.head?.requireUsable()
         if let database { return database }
         guard access(path, F_OK) == 0 else {
             if errno == ENOENT { return nil }
