@@ -73,6 +73,7 @@ import Testing
             ("/index.php/pay", ["/pay"]), ("/x/index.phar/pay", ["/x/pay", "/pay"]),
             ("/index.php8.2/pay", ["/pay"]), ("/a.svc/b.x/c", ["/b.x/c", "/a.svc/c", "/c"]),
             ("/index.php/", ["/"]), ("/v1.2/news", []), ("/files/report.pdf", []), ("/.well-known/x", []),
+            ("/users/anna@example.com/orders", []), ("/a@b.c/index.php/pay", ["/a@b.c/pay", "/pay"]),
             ("/users/anna.smith/photos", ["/users/photos", "/photos"]), ("/10.0.0.1/x", []), ("/", []),
             ("/x//index.php/pay", []), ("", []),
         ] as [(String, [String])])
