@@ -134,7 +134,7 @@ extension Setting {
         number(
             "limit-kept-floor", at: \.idempotency.bounds.floor,
             in: KeyRetention.lowest...KeyRetention.highest, unit: .seconds,
-            effect: .onRestart,
+            effect: .onRestart, scope: .deployment,
             meaning: "seconds for which a finished Idempotency-Key is kept in any case"),
         number(
             "limit-kept-few-keys", at: \.idempotency.bounds.fewKeys, in: 0...1_000_000, unit: .count,
