@@ -8,6 +8,9 @@ import CountersignWire
 package enum AcceptedCopy: Sendable {
     /// One that has all changes that the data folder has followed.
     case latest
+    /// The same for a server, which reports an earlier one to all other nodes. A command only fails: one that
+    /// is run by mistake, with the data folder of a test system, must not stop production.
+    case latestOfAllNodes
     /// An earlier one, too: for what makes it the deployment's store again, or examines it.
     case any
 }
@@ -94,8 +97,13 @@ package final class Deployment: Sendable {
     /// The same deployment, with changes recorded for `actor`.
     package func acting(as actor: AuditActor) -> Deployment { Deployment(self, actor: actor) }
 
-    private init(_ other: Deployment, actor: AuditActor) {
-        (folder, policyFiles, store) = (other.folder, other.policyFiles, other.store)
+    /// The same deployment, with changes made in `store`, which is the same store within a transaction.
+    package func changing(_ store: any Store) -> Deployment {
+        Deployment(self, actor: actor, store: store)
+    }
+
+    private init(_ other: Deployment, actor: AuditActor, store: (any Store)? = nil) {
+        (folder, policyFiles, self.store) = (other.folder, other.policyFiles, store ?? other.store)
         (generation, masterKey) = (other.generation, other.masterKey)
         (masterKeySource, migration) = (other.masterKeySource, other.migration)
         (auditChain, rows, ownRows, head) = (other.auditChain, other.rows, other.ownRows, other.head)
@@ -114,15 +122,30 @@ package final class Deployment: Sendable {
         }
     }
 
+    /// Whether the store has all that this data folder has followed; false if it has followed nothing.
+    package func hasAllThatWasFollowed() throws(OperationalError) -> Bool {
+        guard let kept = head.kept else { return false }
+        return head.isContained(in: try store.state(askingForAuditRecord: kept.audit.number))
+    }
+
     /// The time of a restoration in place at `now`: later than any that is known, so that no head of before
     /// counts.
     package func nextRestoration(at now: Int64) throws(OperationalError) -> Int64 {
         let state = try store.state(askingForAuditRecord: 0)
         let known = [
             head.kept?.restored, state.summary.flatMap { rows.openSummary($0)?.restored },
-            state.reported.flatMap { rows.openHead($0)?.restored },
+            state.reported.flatMap { rows.openReport($0)?.head.restored },
         ]
         return max(now, (known.compactMap(\.self).max() ?? 0) + 1)
+    }
+
+    /// What another node has reported, and what rejects it (``FollowedHead``). `keyed` is from
+    /// when keyed requests are accepted.
+    package func rejection(
+        at now: Int64, keyedRequestsFrom keyed: Int64
+    ) throws(OperationalError) -> (report: HeadReport, restoration: AcceptedRestoration) {
+        let state = try store.state(askingForAuditRecord: head.kept?.audit.number ?? 0)
+        return try head.rejection(of: state, at: nextRestoration(at: now), keyedRequestsFrom: keyed)
     }
 
     /// From when keyed requests are accepted after a restoration: for as long as clients may repeat them,

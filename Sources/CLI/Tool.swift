@@ -34,7 +34,7 @@ package enum Tool {
             .accountUserID, .accountReset, .accountVerify, .accountCode, .accountRedeem,
             .accountImport, .accountDevices, .accountForgetDevice,
             .accountExport, .accountErase,
-            .sessionList, .sessionRevoke, .nodesChange, .nodes,
+            .sessionList, .sessionRevoke, .nodesChange, .nodesRejectReport, .nodes,
             .meter, .refusals, .replayStatus, .replayConfirmClock, .drillStore, .drillReplay, .auditList,
             .auditVerify,
             .auditAccept, .tokenAdd, .tokenList, .tokenRevoke, .console, .webhookAdd,

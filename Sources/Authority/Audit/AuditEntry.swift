@@ -118,6 +118,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case clockDoubt = "clock.doubt"
     case clockTrust = "clock.trust"
     case nodesChange = "nodes.change"
+    case nodesRejectReport = "nodes.reject-report"
     case rowsAccept = "rows.accept"
     case storeMove = "store.move"
     case backupRestore = "backup.restore"

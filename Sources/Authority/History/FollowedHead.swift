@@ -1,6 +1,7 @@
 import CountersignGate
 import CountersignMemory
 import CountersignWire
+import Glibc
 
 /// The highest head of the store that this data folder's processes have followed. It is kept in the
 /// folder, so that a database that was put back to an earlier copy is not taken for the one that was
@@ -18,6 +19,8 @@ package final class FollowedHead: Sendable {
         var isToBeReported = false
         /// Ends with ``fault``.
         var lease: NodeLease?
+        /// What another node has reported, if that alone keeps this one from using the store.
+        var refusal: OperationalError?
     }
 
     private let rows: RowAuthenticator
@@ -27,17 +30,28 @@ package final class FollowedHead: Sendable {
     private let file: Locked<HeadFile>
     private let changes: StoreChangeFile
     private let clock: any TimeSource
+    /// Names the data folder to other nodes.
+    private let reporter: String
+    private let isReporter: Bool
 
     /// With ``AcceptedCopy/any``, no store is refused, and none is followed.
     init(
         in folder: DataFolder, under rows: RowAuthenticator, accepting accepted: AcceptedCopy = .latest,
         clock: any TimeSource = SystemTime()
     ) throws(OperationalError) {
-        (self.rows, self.accepted, self.clock) = (rows, accepted, clock)
+        (self.rows, self.clock) = (rows, clock)
+        (self.accepted, isReporter) = (accepted == .any ? .any : .latest, accepted == .latestOfAllNodes)
+        reporter = "\(FollowedHead.machine):\(folder.path)"
         changes = StoreChangeFile(in: folder)
         var file = try HeadFile(folder.followedHead)
         state = Locked(State(kept: file.newest(under: rows)))
         self.file = Locked(file)
+    }
+
+    private static var machine: String {
+        var name = [CChar](repeating: 0, count: 256)
+        gethostname(&name, name.count - 1)
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     /// The head that another data folder keeps.
@@ -64,7 +78,8 @@ package final class FollowedHead: Sendable {
         if let fault = state.with({ $0.fault }) { throw fault }
     }
 
-    package var isBehind: Bool { state.with { $0.fault != nil } }
+    /// Whether the store must not be used, perhaps until a report is rejected.
+    package var isBehind: Bool { state.with { $0.fault != nil || $0.refusal != nil } }
 
     /// Ends `lease` as soon as the store is found to be behind: what is in memory is refused, too.
     package func ends(_ lease: NodeLease) {
@@ -91,6 +106,11 @@ package final class FollowedHead: Sendable {
         let restoration = rows.restoration(of: found)
         state.with { $0.restoration = restoration }
         guard let reason = difference(of: found, seen, from: kept, after: restoration) else {
+            let refused = report(in: found, against: seen, after: restoration).map {
+                refusal(of: place, by: $0)
+            }
+            state.with { $0.refusal = refused }
+            if let refused { throw refused }
             return follow(seen)
         }
         throw refusal(of: place, reason: reason)
@@ -120,15 +140,69 @@ package final class FollowedHead: Sendable {
         return fault
     }
 
+    /// What another node has reported of this store, unless it was restored since.
+    private func report(
+        in found: StoreState, against seen: StoreHead, after restoration: AcceptedRestoration?
+    ) -> HeadReport? {
+        guard let report = found.reported.flatMap({ rows.openReport($0) }),
+            report.head.restored >= seen.restored || restoration?.lacks(report.head) == true
+        else { return nil }
+        return report
+    }
+
+    private func refusal(of place: String, by report: HeadReport) -> OperationalError {
+        OperationalError(
+            .failed,
+            message: "\(place): \(FollowedHead.earlier): another node, with the data folder "
+                + "\(report.reporter), has followed a later one. If that folder belongs to a copy of this "
+                + "deployment, such as a test system, run `countersign nodes reject-report`. Otherwise put "
+                + "the right store in place, or run `countersign restore --in-place` "
+                + "(docs/operate/postgresql-backup.md)")
+    }
+
+    /// Whether a store has all that was followed; false if nothing was.
+    func isContained(in found: StoreState) -> Bool {
+        guard let kept, let seen = head(of: found) else { return false }
+        let restoration = rows.restoration(of: found)
+        guard seen.missing(comparedWith: kept) == 0, restoration?.lacks(kept) != true else { return false }
+        return kept.restored != seen.restored || kept.audit.number == 0
+            || kept.audit.tag == AuditChain.firstTag || found.asked == kept.audit
+    }
+
+    /// The report that keeps nodes from using the store, and what ends that: a restoration without any
+    /// consequence, so that heads of before do not count. Throws if there is no report, or if this data
+    /// folder cannot show that the store has all changes.
+    func rejection(
+        of found: StoreState, at time: Int64, keyedRequestsFrom start: Int64
+    ) throws(OperationalError) -> (report: HeadReport, restoration: AcceptedRestoration) {
+        let restoration = rows.restoration(of: found)
+        guard let seen = head(of: found),
+            let report = self.report(in: found, against: seen, after: restoration)
+        else { throw OperationalError(.failed, message: "no node has reported a later store") }
+        guard restoration?.lacks(report.head) != true else {
+            throw OperationalError(
+                .failed,
+                message: "\(report.reporter) has followed changes that `restore --in-place --lost` has not "
+                    + "ended again; expected `countersign restore --in-place`")
+        }
+        guard isContained(in: found) else {
+            throw OperationalError(
+                .failed,
+                message: "this data folder does not show that the store has all changes: it has followed no "
+                    + "store, or one with other changes; expected the data folder of a node that has served")
+        }
+        var accepted = AcceptedRestoration(at: time, keyedRequestsFrom: start)
+        if let repeated = restoration?.repeated {
+            accepted.repeated = repeated
+            accepted.repeated?.keyedRequestsFrom = start
+        }
+        return (report, accepted)
+    }
+
     private func difference(
         of found: StoreState, _ seen: StoreHead, from kept: StoreHead?,
         after restoration: AcceptedRestoration?
     ) -> String? {
-        if let reported = found.reported.flatMap({ rows.openHead($0) }),
-            reported.restored >= seen.restored || restoration?.lacks(reported) == true
-        {
-            return "\(FollowedHead.earlier): another node has followed a later one"
-        }
         guard let kept else { return nil }
         if restoration?.lacks(kept) == true {
             state.with { $0.isToBeReported = true }
@@ -217,8 +291,9 @@ package final class FollowedHead: Sendable {
 
     /// Hands `report` the sealed head that the store is behind, until that has succeeded once.
     func report(by report: ([UInt8]) throws(OperationalError) -> Void) {
-        guard let kept = state.with({ $0.isToBeReported ? $0.kept : nil }) else { return }
-        guard (try? report(rows.seal(kept))) != nil else { return }
+        guard isReporter, let kept = state.with({ $0.isToBeReported ? $0.kept : nil }) else { return }
+        let sealed = rows.seal(HeadReport(head: kept, reporter: reporter))
+        guard (try? report(sealed)) != nil else { return }
         state.with { $0.isToBeReported = false }
     }
 }

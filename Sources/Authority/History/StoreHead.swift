@@ -77,6 +77,9 @@ package struct StoreHead: Sendable, Equatable {
 package struct AcceptedRestoration: Sendable, Equatable {
     /// What was ended again where only the changes of the last seconds were lost.
     package struct Repeated: Sendable, Equatable {
+        /// No head has it.
+        fileprivate static let none: Int64 = -1
+
         /// ``StoreHead/restored`` of the store that was lost.
         package var former: Int64
         /// How far its changes were ended again (``StoreHead/position``).
@@ -95,6 +98,13 @@ package struct AcceptedRestoration: Sendable, Equatable {
     package var repeated: Repeated?
 
     package init(at time: Int64, repeated: Repeated? = nil) { (self.time, self.repeated) = (time, repeated) }
+
+    /// One that no later head of a lost store contradicts.
+    package init(at time: Int64, keyedRequestsFrom start: Int64) {
+        self.init(
+            at: time,
+            repeated: Repeated(former: Repeated.none, position: 0, keyedRequestsFrom: start))
+    }
 
     /// Whether that head is of the lost store, and beyond what was ended again.
     package func lacks(_ head: StoreHead) -> Bool {
@@ -120,6 +130,29 @@ package struct AcceptedRestoration: Sendable, Equatable {
     }
 }
 
+/// What a node tells the others of a store that is behind the head which its data folder has kept.
+package struct HeadReport: Sendable {
+    package var head: StoreHead
+    /// The machine and the path of the data folder.
+    package var reporter: String
+
+    package init(head: StoreHead, reporter: String) { (self.head, self.reporter) = (head, reporter) }
+
+    /// `length (1) ‖ reporter ‖ head`.
+    fileprivate var bytes: [UInt8] {
+        let name = Array(reporter.utf8.suffix(255))
+        return [UInt8(name.count)] + name + head.bytes
+    }
+
+    /// Nil if it is not what ``bytes`` writes.
+    fileprivate init?(_ span: Span<UInt8>) {
+        guard span.count > 0, span.count > Int(span[0]) else { return nil }
+        let end = 1 + Int(span[0])
+        guard let head = StoreHead(span.extracting(end..<span.count)) else { return nil }
+        self.init(head: head, reporter: String(decoding: (1..<end).map { span[$0] }, as: UTF8.self))
+    }
+}
+
 /// What a store says of its own history, read at one moment.
 package struct StoreState: Sendable {
     package var transactions: Int64 = 0
@@ -139,6 +172,8 @@ package struct StoreState: Sendable {
 package protocol HistoryStore: Sendable {
     /// `number` is the audit record that is asked for.
     func state(askingForAuditRecord number: Int64) throws(OperationalError) -> StoreState
+    /// The database's clock, in milliseconds since the Unix epoch; nil for a file.
+    func clock() throws(OperationalError) -> Int64?
     /// Tells the other nodes of a sealed head that this store is behind. For a store of one machine, does
     /// nothing.
     func report(_ head: [UInt8]) throws(OperationalError)
@@ -153,6 +188,17 @@ extension RowAuthenticator {
     /// Nil if it was not sealed by this deployment.
     package func openHead(_ sealed: [UInt8]) -> StoreHead? {
         openUnderDigestKey(sealed, as: .storeHead).flatMap { $0.withExposedBytes { StoreHead($0) } }
+    }
+
+    /// The value of ``MetaName/reportedHead``.
+    func seal(_ report: HeadReport) -> [UInt8] {
+        var bytes = report.bytes
+        return sealUnderDigestKey(Secret(taking: &bytes), as: .headReport)
+    }
+
+    /// Nil if it was not sealed by this deployment.
+    func openReport(_ sealed: [UInt8]) -> HeadReport? {
+        openUnderDigestKey(sealed, as: .headReport).flatMap { $0.withExposedBytes { HeadReport($0) } }
     }
 
     /// The value of ``MetaName/restoredInPlace``.
@@ -182,5 +228,6 @@ extension RowAuthenticator {
 
 extension SealBinding {
     fileprivate static let storeHead = SealBinding(kind: "store-head", row: "head")
+    fileprivate static let headReport = SealBinding(kind: "store-head", row: "report")
     fileprivate static let restoredInPlace = SealBinding(kind: "store-head", row: "restored")
 }

@@ -47,6 +47,38 @@ extension Command {
         return .success
     }
 
+    static let nodesRejectReport = Command(
+        words: ["nodes", "reject-report"],
+        summary: "use the database again that a node of a copy has reported to be an earlier one",
+        options: [
+            .flag(
+                "yes",
+                meaning: "the data folder that the error names belongs to a copy, such as a test system"),
+            .data, .json,
+        ],
+        notes: """
+            A gateway whose data folder has followed later changes than the database has reports that to all
+            gateways, and they refuse all requests. If the data folder belongs to a copy of the deployment,
+            such as a test system that was made from a dump, the report is wrong. Run this command with the
+            data folder of a gateway that has served: it verifies that the database has all changes which that
+            folder has followed. Then the gateways serve again within seconds, and sessions go on. If the
+            database was put back to an earlier copy, run `countersign restore --in-place` instead.
+            """
+    ) { (run) throws(OperationalError) in
+        guard run.arguments.has("yes") else {
+            throw OperationalError(
+                .usage,
+                message: "if the data folder that the error names belongs to a copy of this deployment, add "
+                    + "--yes")
+        }
+        let report = try run.configuration().rejectReport(
+            environment: run.environment.variables, at: run.now)
+        try run.print(["reporter": .string(report.reporter)]) {
+            "rejected the report of \(report.reporter); the gateways serve again"
+        }
+        return .success
+    }
+
     static let nodesChange = Command(
         words: ["nodes", "change"],
         summary: "let nodes start with a new value of a setting that all nodes must have in common",

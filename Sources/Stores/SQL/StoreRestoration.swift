@@ -14,6 +14,30 @@ package struct StoreRestoration {
         package var knownDevices: Int64 = 0
     }
 
+    /// The transaction of a restoration.
+    package struct Transaction {
+        fileprivate let database: Database
+
+        /// The store within the transaction.
+        package var store: any Store { SQLStore(within: database) }
+
+        /// Reserves erased names and user ids; returns how many were not reserved.
+        package func add(
+            erasedNames names: [(app: String, tombstone: [UInt8])]
+        ) throws(OperationalError) -> Int64 {
+            var added: Int64 = 0
+            for (app, tombstone) in names {
+                added += Int64(
+                    try database.run(
+                        """
+                        INSERT INTO erased_name (app, tombstone)
+                        SELECT name, ? FROM app WHERE name = ? ON CONFLICT DO NOTHING
+                        """, binding: .blob(tombstone), .text(app)))
+            }
+            return added
+        }
+    }
+
     private let place: StorePlace
     private let rows: RowAuthenticator
 
@@ -29,13 +53,14 @@ package struct StoreRestoration {
     }
 
     /// Ends all sessions, removes upload tickets and codes, which may have been used since, and known
-    /// devices, which may have been forgotten since, and makes the store expect a replay guard that is
-    /// not there, so that the next one refuses earlier signatures. `restoration` is there if the copy was put
+    /// devices, which may have been forgotten since, and makes the store expect a replay guard that is not
+    /// there, so that the next one refuses earlier signatures. `restoration` is there if the copy was put
     /// in the place of the store: heads that nodes have followed before do not count any more. With `lost`,
-    /// only what those changes concern is ended. All of it is one transaction, with its record. `now` is in
-    /// whole Unix seconds.
+    /// only what those changes concern is ended. `endAgain` ends again what is known to have ended. All of
+    /// it is one transaction, with its record. `now` is in whole Unix seconds.
     package func run(
         at now: Int64, inPlace restoration: AcceptedRestoration? = nil, ending lost: LostChanges? = nil,
+        repeating endAgain: (Transaction) throws(OperationalError) -> Void = { _ in },
         recording draft: (Ended) -> AuditDraft
     ) throws(OperationalError) -> Ended {
         let store = open()
@@ -49,16 +74,34 @@ package struct StoreRestoration {
                 }
             let absent = Hex.encode(SystemRandom().bytes(16).span)
             try SQLStore.set(.replayFile, to: Array(absent.utf8), in: database)
-            if let restoration {
-                try SQLStore.set(.restoredInPlace, to: rows.seal(restoration), in: database)
-                // Carried to another state of the store, the value does not count.
-                database.recorder.pending.restored = restoration.time
-                try database.run(
-                    "DELETE FROM meta WHERE name = ?", binding: .text(MetaName.reportedHead.rawValue))
-            }
+            if let restoration { try accept(restoration, in: database) }
             try SQLStore.add(draft(ended), to: database)
+            try endAgain(Transaction(database: database))
             return ended
         }
+    }
+
+    /// Makes the store, which was not put back, the deployment's own again: heads that nodes have followed
+    /// before do not count any more, and nothing is ended.
+    package func accept(
+        _ restoration: AcceptedRestoration, recording draft: AuditDraft
+    ) throws(OperationalError) {
+        let store = open()
+        defer { store.close() }
+        try store.change { (database) throws(OperationalError) in
+            try accept(restoration, in: database)
+            try SQLStore.add(draft, to: database)
+        }
+    }
+
+    private func accept(
+        _ restoration: AcceptedRestoration, in database: Database
+    ) throws(OperationalError) {
+        try SQLStore.set(.restoredInPlace, to: rows.seal(restoration), in: database)
+        // Carried to another state of the store, the value does not count.
+        database.recorder.pending.restored = restoration.time
+        try database.run(
+            "DELETE FROM meta WHERE name = ?", binding: .text(MetaName.reportedHead.rawValue))
     }
 
     private static func endAll(at now: Int64, in database: Database) throws(OperationalError) -> Ended {
@@ -113,37 +156,14 @@ package struct StoreRestoration {
         return ended
     }
 
-    /// Reserves the erased names and user ids of another store of the same deployment, whose rows are
-    /// verified; returns how many were not reserved.
-    package func addErasedNames(of former: StorePlace) throws(OperationalError) -> Int64 {
-        let source = StoreRestoration(at: former, authenticatingBy: rows).open()
-        defer { source.close() }
-        let names = try source.read(whenEmpty: []) { (database) throws(OperationalError) in
+    /// The erased names and user ids of the store.
+    package func erasedNames() throws(OperationalError) -> [(app: String, tombstone: [UInt8])] {
+        let store = open()
+        defer { store.close() }
+        return try store.read(whenEmpty: []) { (database) throws(OperationalError) in
             try database.rows("SELECT app, tombstone FROM erased_name") {
                 (app: $0.text(0), tombstone: $0.blob(1))
             }
-        }
-        return try add(erasedNames: names)
-    }
-
-    /// Reserves erased names and user ids; returns how many were not reserved.
-    package func add(
-        erasedNames names: [(app: String, tombstone: [UInt8])]
-    ) throws(OperationalError) -> Int64 {
-        guard !names.isEmpty else { return 0 }
-        let store = open()
-        defer { store.close() }
-        return try store.change { (database) throws(OperationalError) in
-            var added: Int64 = 0
-            for (app, tombstone) in names {
-                added += Int64(
-                    try database.run(
-                        """
-                        INSERT INTO erased_name (app, tombstone)
-                        SELECT name, ? FROM app WHERE name = ? ON CONFLICT DO NOTHING
-                        """, binding: .blob(tombstone), .text(app)))
-            }
-            return added
         }
     }
 }

@@ -33,8 +33,11 @@ extension FollowedHead {
 
     init() throws { rows = try #require(RowAuthenticator(key: Secret(random: 32))) }
 
-    private func head(under rows: RowAuthenticator? = nil) throws -> FollowedHead {
-        try FollowedHead(in: DataFolder(path, absence: .create), under: rows ?? self.rows)
+    private func head(
+        under rows: RowAuthenticator? = nil, accepting copy: AcceptedCopy = .latestOfAllNodes
+    ) throws -> FollowedHead {
+        try FollowedHead(
+            in: DataFolder(path, absence: .create), under: rows ?? self.rows, accepting: copy)
     }
 
     /// Each record is one byte, its number. `record` is that of the third, which was followed, if it is
@@ -75,7 +78,8 @@ extension FollowedHead {
         #expect(throws: OperationalError.self) { try second.requireUsable() }
         var reported: [[UInt8]] = []
         for _ in 0..<2 { second.report { (sealed) throws(OperationalError) in reported.append(sealed) } }
-        #expect(reported.compactMap { rows.openHead($0)?.audit.number } == [3])
+        let reports = reported.compactMap { rows.openReport($0) }
+        #expect(reports.map(\.head.audit.number) == [3] && reports[0].reporter.hasSuffix(":\(path)"))
         // Nothing of the earlier copy was noted.
         #expect(try head().kept?.changes == [10, 20])
     }
@@ -128,15 +132,91 @@ extension FollowedHead {
 
     @Test func aReportRefusesUntilTheStoreIsRestored() throws {
         var found = state()
-        found.reported = rows.seal(try kept(after: state(changes: [11, 20])))
-        #expect(throws: OperationalError.self) { try head().compare(found, of: "db") }
-        found.summary = state(restored: 1).summary
-        try head().compare(found, of: "db")
+        found.reported = rows.seal(
+            HeadReport(head: try kept(after: state(changes: [11, 20])), reporter: "b:/data"))
+        let head = try head()
+        let error = #expect(throws: OperationalError.self) { try head.compare(found, of: "db") }
+        #expect(error?.message.contains("b:/data") == true && head.isBehind)
+        accept(AcceptedRestoration(at: 1), in: &found)
+        // The same process goes on.
+        try head.compare(found, of: "db")
+        #expect(!head.isBehind)
         // One that another deployment has sealed does not count.
         found = state()
-        found.reported = try #require(RowAuthenticator(key: Secret(random: 32))).seal(StoreHead())
+        found.reported = try #require(RowAuthenticator(key: Secret(random: 32))).seal(
+            HeadReport(head: StoreHead(), reporter: "c:/data"))
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
         try FollowedHead(in: DataFolder(folder, absence: .create), under: rows).compare(found, of: "db")
+    }
+
+    private func accept(_ restoration: AcceptedRestoration, in state: inout StoreState) {
+        state.restored = rows.seal(restoration)
+        let accepted = summary(changes: [10, 20], audit: 3, restored: restoration.time)
+        state.summary = rows.seal(accepted)
+    }
+
+    @Test("a command tells no other node")
+    func commandsReportNothing() throws {
+        try head().compare(state(), of: "db")
+        let command = try head(accepting: .latest)
+        #expect(throws: OperationalError.self) { try command.compare(state(changes: [9, 9]), of: "db") }
+        command.report { _ in Issue.record("a command has reported a store") }
+    }
+
+    /// A store whose node has the copy of a later one: production beside a test system.
+    private func reported(restored: Int64 = 0) throws -> StoreState {
+        var found = state(restored: restored)
+        var other = try kept(after: state(changes: [11, 19], audit: 9))
+        other.restored = restored
+        found.reported = rows.seal(HeadReport(head: other, reporter: "test:/data"))
+        return found
+    }
+
+    @Test func aNodeThatHasFollowedTheStoreRejectsAReport() throws {
+        let found = try reported()
+        try head().compare(state(), of: "db")
+        let running = try head()
+        #expect(throws: OperationalError.self) { try running.compare(found, of: "db") }
+        let (report, restoration) = try head(accepting: .any).rejection(
+            of: found, at: 7, keyedRequestsFrom: 0)
+        #expect(report.reporter == "test:/data" && restoration.time == 7)
+        #expect(restoration.repeated?.keyedRequestsFrom == 0)
+        var accepted = found
+        accept(restoration, in: &accepted)
+        // Also if the other folder reports again.
+        try running.compare(accepted, of: "db")
+        // What was put back to before the rejection is an earlier copy.
+        #expect(throws: OperationalError.self) { try head().compare(found, of: "db") }
+    }
+
+    @Test("a report is rejected only by a folder whose store lacks nothing")
+    func rejectionNeedsAWitness() throws {
+        let found = try reported()
+        func reject(_ found: StoreState) throws {
+            _ = try head(accepting: .any).rejection(of: found, at: 7, keyedRequestsFrom: 0)
+        }
+        #expect(throws: OperationalError.self, "it has followed nothing") { try reject(found) }
+        try head().compare(state(), of: "db")
+        try reject(found)
+        var none = found
+        none.reported = nil
+        #expect(throws: OperationalError.self, "there is no report") { try reject(none) }
+        var other = found
+        other.asked?.tag = tag(3, record: 9)
+        #expect(throws: OperationalError.self, "another history") { try reject(other) }
+        try head().compare(state(changes: [10, 21]), of: "db")
+        #expect(throws: OperationalError.self, "it has followed more") { try reject(found) }
+    }
+
+    @Test func aReportOfLostChangesIsNotRejected() throws {
+        try head().compare(state(), of: "db")
+        var found = try reported()
+        var restoration = AcceptedRestoration(at: 5)
+        restoration.repeated = AcceptedRestoration.Repeated(former: 0, position: 1, keyedRequestsFrom: 9)
+        accept(restoration, in: &found)
+        #expect(throws: OperationalError.self) {
+            try head(accepting: .any).rejection(of: found, at: 7, keyedRequestsFrom: 0)
+        }
     }
 
     private func kept(after state: StoreState) throws -> StoreHead {
