@@ -236,6 +236,18 @@ def test_the_superuser_restores_only_where_nobody_else_can_write(made, tmp_path)
     assert not [path for path in found if path.name.startswith("restoring")]
 
 
+def test_a_clock_that_is_a_year_ahead_is_refused(made, tmp_path):
+    """Keyed requests would be refused for a year."""
+    gateway, folder = made
+    clock, options = Clock(tmp_path / "clock"), ("--master-key", gateway.data / "master.key")
+    clock.jumps(365 * 86_400)
+    done = restore(folder / "plain", tmp_path / "data", *options, environment=clock.environment)
+    assert done.returncode == 1 and "--confirm-clock" in done.err, done.err
+    assert not list((tmp_path / "data").glob("*"))
+    done = restore(folder / "plain", tmp_path / "data", *options, "--confirm-clock", environment=clock.environment)
+    assert done.returncode == 0, done.err
+
+
 def test_a_restore_holds_the_lock_and_replaces_nothing(made, tmp_path):
     gateway, folder = made
     data = tmp_path / "data"
@@ -448,7 +460,8 @@ def test_what_has_ended_since_ends_again(tmp_path):
     assert set(state(tmp_path / "bare").values()) == {"active"}
     done = restore(tmp_path / "b", tmp_path / "two", *options, "--erasures-from", gateway.data)
     assert done.returncode == 0, done.err
-    assert json.loads(done.out)["repeated"] == {"erased": 1, "reserved_names": 1, "locked": 1, "removed": 1, "retired": 1}
+    assert json.loads(done.out)["repeated"] == {"erased": 1, "reserved_names": 1, "locked": 1, "removed": 1, "retired": 1,
+                                                 "user_ids": 0, "verifications": 0, "webhooks": 0}
     now = state(tmp_path / "two")
     assert (now["locked"], now["removed"], now["kept"]) == ("locked", "removed", "active") and "erased" not in now
     assert b"erased" not in b"".join(path.read_bytes().replace(b"erased_name", b"").replace(b"erased-", b"")

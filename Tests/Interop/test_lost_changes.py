@@ -95,6 +95,10 @@ def fail_over(tmp_path):
     made.close()
 
 
+def shown(node: Node, name: str) -> dict:
+    return json.loads(node.admin("account", "show", "demo", name, "--json").out)
+
+
 def sets_password(person: Person, code: str) -> subprocess.CompletedProcess:
     return person.run("signup", "--account", person.name, "--reset-code-stdin", "--password-stdin", stdin=f"{code}\nanother password\n")
 
@@ -102,6 +106,11 @@ def sets_password(person: Person, code: str) -> subprocess.CompletedProcess:
 def test_what_the_lost_changes_ended_is_ended_again(fail_over):
     cluster, (first, second), person = fail_over.cluster, fail_over.nodes, fail_over.person
     code = json.loads(first.admin("account", "reset", "demo", "dave", "--json").out)["reset_code"]
+    first.admin("account", "verify", "demo", "user-0")
+    first.admin("account", "user-id", "demo", "dave", "70001")
+    first.admin("webhook", "add", "https://192.0.2.1/hook")
+    webhook, = json.loads(first.admin("webhook", "list", "--json").out)["webhooks"]
+    person.logs_in()
     used, unused = fail_over.ticket(5), fail_over.ticket(0)
     fail_over.begins_to_lose()
 
@@ -112,6 +121,9 @@ def test_what_the_lost_changes_ended_is_ended_again(fail_over):
     first.admin("account", "remove", "demo", "user-4")
     assert fail_over.uploads(second, used) == 200
     second.admin("release", "retire", fail_over.retired.key_id, "--at", "now", "--update-url", "https://example.com/")
+    second.admin("account", "verify", "demo", "user-0", "--undo")
+    first.admin("account", "user-id", "demo", "dave", "none")
+    second.admin("webhook", "remove", webhook["id"])
     assert sets_password(person, code).returncode == 0
     sent(fail_over.lines[0], cluster.bearing(fail_over.tokens[6], "POST", "/logout"), 200)
     lost = cluster.logged_in(fail_over.lines[1], "user-7")
@@ -126,7 +138,8 @@ def test_what_the_lost_changes_ended_is_ended_again(fail_over):
     assert done.returncode == 0, done.err
     outcome = json.loads(done.out)
     assert outcome["lost_changes"] >= 8 and outcome["upload_tickets_removed"] == 1
-    assert outcome["repeated"] == {"erased": 1, "reserved_names": 0, "locked": 1, "removed": 1, "retired": 1}
+    assert outcome["repeated"] == {"erased": 1, "reserved_names": 0, "locked": 1, "removed": 1, "retired": 1,
+                                   "user_ids": 1, "verifications": 0, "webhooks": 1}
     with contextlib.ExitStack() as stack:
         for node in fail_over.nodes:
             stack.enter_context(node)
@@ -145,6 +158,8 @@ def test_what_the_lost_changes_ended_is_ended_again(fail_over):
         assert fail_over.uploads(first, used) == 401 and fail_over.uploads(first, unused) == 200
         accounts = {each["account"]: each["state"] for each in json.loads(first.admin("account", "list", "demo", "--json").out)["accounts"]}
         assert "user-3" not in accounts and (accounts["user-2"], accounts["user-4"], accounts["user-0"]) == ("locked", "removed", "active")
+        assert shown(first, "user-0")["verified"] is None and shown(first, "dave")["user_id"] is None
+        assert json.loads(first.admin("webhook", "list", "--json").out)["webhooks"] == []
         assert sets_password(person, code).returncode != 0, "the reset code was used"
         assert person.run("login", "--account", "dave", "--password-stdin", stdin=PASSWORD + "\n").returncode in (0, 1)
         assert json.loads(first.admin("audit", "verify", "--json").out)["findings"] == []

@@ -66,7 +66,7 @@ def test_a_restored_dump_is_served(number, tmp_path):
     gateway.data.rename(tmp_path / "lost")
     operator.does("install -d")
     operator.does("audit verify --noted")
-    assert "1 sessions ended" in operator.does("--in-place")
+    assert "1 sessions ended" in operator.does("--in-place --erasures-from")
     there = Gateway(tmp_path / "gateway", environment=gateway.environment)
     there.port = gateway.port
     (gateway.data / "tls").symlink_to(tmp_path / "lost/tls")

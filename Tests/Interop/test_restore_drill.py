@@ -3,6 +3,7 @@ that had ended lives (docs/decisions/0102-earlier-copies.md). The same drill for
 
 import contextlib
 import json
+import os
 import pathlib
 import secrets
 import shutil
@@ -15,8 +16,8 @@ import pytest
 import bearer
 from backend import Backend
 from clock import Clock
-from gateway import Gateway, run
-from nodes import Cluster, sent
+from gateway import BINARY, Gateway, run
+from nodes import Cluster, Node, sent
 from person import PASSWORD, Person
 from postgres import programs
 from redis import RedisServer, is_installed
@@ -104,6 +105,12 @@ class Drill:
         head = f"PUT /file HTTP/1.1\r\nHost: {self.key.authority}\r\nCountersign-Ticket: {ticket}\r\nContent-Length: 1\r\n\r\n"
         return self.gateway.send(head.encode() + b"x").status
 
+    def shown(self, name: str) -> dict:
+        return json.loads(self.gateway.admin("account", "show", "demo", name, "--json").out)
+
+    def locked(self) -> bool:
+        return self.shown("bob")["state"] == "locked"
+
     def ends(self) -> None:
         """Something of every kind."""
         assert self.people["alice"].run("logout").returncode == 0
@@ -124,10 +131,19 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
     gateway, dave = drill.gateway, drill.people["dave"]
     for name in ("erin", "frank"):
         gateway.admin("account", "add", "demo", name, "--password-stdin", stdin=f"password of {name}\n")
+    code = json.loads(gateway.admin("account", "reset", "demo", "dave", "--json").out)["reset_code"]
+    for name, number in [("erin", 70_001), ("dave", 70_002), ("frank", 70_003)]:
+        gateway.admin("account", "user-id", "demo", name, number)
+    for name in ("erin", "dave"):
+        gateway.admin("account", "verify", "demo", name)
+    for _ in range(2):
+        gateway.admin("webhook", "add", "https://192.0.2.1/hook")
+    removed, kept = [each["id"] for each in json.loads(gateway.admin("webhook", "list", "--json").out)["webhooks"]]
+    # Which has ended the sessions of the account.
     with gateway.connect() as line:
         tokens = [drill.signs_in(line, "erin") for _ in range(60)]
         tickets = [drill.ticket(line, token) for token in tokens[:40]]
-    code = json.loads(gateway.admin("account", "reset", "demo", "dave", "--json").out)["reset_code"]
+    dave.logs_in()
     drill.copies()
     keys = [{"fields": [("Idempotency-Key", f'"{number}"')]} for number in range(40)]
     # More than 200 changes, of every kind.
@@ -144,6 +160,11 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
     device, = json.loads(gateway.admin("account", "devices", "demo", "alice", "--json").out)["devices"]
     gateway.admin("account", "forget-device", "demo", "alice", device["device"])
     gateway.admin("account", "remove", "demo", "frank")
+    gateway.admin("account", "verify", "demo", "erin", "--undo")
+    gateway.admin("webhook", "remove", removed)
+    # One is cleared, and another account gets its number.
+    gateway.admin("account", "user-id", "demo", "dave", "none")
+    gateway.admin("account", "user-id", "demo", "erin", "70002")
     assert sets_password(dave, code, "another password").returncode == 0
     drill.ends()
     drill.puts_back()
@@ -160,7 +181,8 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
     outcome = json.loads(restored.out)
     assert {name: outcome[name] for name in ("sessions_ended", "reset_codes_removed", "upload_tickets_removed", "known_devices_removed")} == {
         "sessions_ended": 64, "reset_codes_removed": 1, "upload_tickets_removed": 40, "known_devices_removed": 4}
-    assert outcome["repeated"] == {"erased": 1, "reserved_names": 0, "locked": 1, "removed": 1, "retired": 1}
+    assert outcome["repeated"] == {"erased": 1, "reserved_names": 0, "locked": 1, "removed": 1, "retired": 1,
+                                   "user_ids": 2, "verifications": 1, "webhooks": 1}
     record = json.loads(gateway.admin("audit", "list", "--last", "10", "--json").out)["records"]
     assert [each["details"]["head"] for each in record if each["action"] == "backup.restore"] == [outcome["head"]]
 
@@ -186,6 +208,9 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
         assert len([seen for seen in drill.backend.seen if seen.target == "/file"]) == 30
         assert json.loads(gateway.admin("account", "devices", "demo", "alice", "--json").out)["devices"] == []
         assert gateway.send(drill.retired.request(created=later)).status == 426
+        assert [drill.shown(name)["user_id"] for name in ("erin", "dave")] == [70_002, None]
+        assert drill.shown("erin")["verified"] is None and drill.shown("dave")["verified"] is not None
+        assert [each["id"] for each in json.loads(gateway.admin("webhook", "list", "--json").out)["webhooks"]] == [kept]
         sessions = json.loads(gateway.admin("session", "list", "demo", "--json").out)["sessions"]
         assert sessions == []
         accounts = {each["account"]: each["state"] for each in json.loads(gateway.admin("account", "list", "demo", "--json").out)["accounts"]}
@@ -203,6 +228,78 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
     # It is the deployment's store from now on.
     with gateway:
         assert drill.run("account", "list", "demo").returncode == 0
+
+
+def test_a_restore_that_fails_leaves_the_copy_as_it_was(drill, tmp_path):
+    """With a wrong former store, or killed in between. Then it can be repeated."""
+    gateway, options = drill.gateway, ("restore", "--in-place", "--erasures-from")
+    drill.copies()
+    drill.ends()
+    drill.puts_back()
+    with Gateway(tmp_path / "other") as other:
+        other.add_app()
+    assert drill.run(*options, other.data).returncode == 1
+    assert EARLIER in drill.run("account", "list", "demo").err
+    if drill.postgres:
+        # It has locked an account again when it waits for the release.
+        with subprocess.Popen([drill.postgres.bin / "psql", drill.postgres.address(drill.name), "-XAtq"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as holder:
+            holder.stdin.write("BEGIN; LOCK TABLE countersign.release IN SHARE MODE; SELECT 1;\n")
+            holder.stdin.flush()
+            assert holder.stdout.readline() == "1\n"
+            killed = subprocess.Popen([BINARY, *options, drill.former, "--data", str(gateway.data)], stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, env={**os.environ, **gateway.environment})
+            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'countersign.release'::regclass"
+            until(lambda: drill.postgres.sql(waits, drill.name) == "1")
+            killed.kill()
+            killed.communicate()
+        until(lambda: drill.postgres.sql(waits, drill.name) == "0")
+        assert EARLIER in drill.run("account", "list", "demo").err
+    with pytest.raises(AssertionError, match=EARLIER):
+        gateway.start()
+    done = drill.run(*options, drill.former, "--json")
+    assert done.returncode == 0, done.err
+    assert json.loads(done.out)["repeated"]["locked"] == 1 and drill.locked()
+
+
+def test_a_restore_is_repeated_once_the_former_store_is_found(drill, tmp_path):
+    drill.copies()
+    drill.ends()
+    drill.puts_back()
+    assert drill.run("restore", "--in-place").returncode == 0
+    with drill.gateway as gateway:
+        gateway.admin("account", "add", "demo", "grace", "--password-stdin", stdin="password of grace\n")
+        assert not drill.locked()
+    with Gateway(tmp_path / "other") as other:
+        other.add_app()
+    assert drill.run("restore", "--in-place", "--erasures-from", other.data).returncode == 1
+    done = drill.run("restore", "--in-place", "--erasures-from", drill.former, "--json")
+    assert done.returncode == 0, done.err
+    assert json.loads(done.out)["repeated"]["locked"] == 1 and drill.locked()
+
+
+def test_a_restore_goes_by_no_clock_that_another_one_contradicts(drill, tmp_path):
+    drill.copies()
+    drill.ends()
+    drill.puts_back()
+    clock = drill.clock or Clock(tmp_path / "clock")
+
+    def restore(shift: float, *options: object) -> subprocess.CompletedProcess:
+        clock.jumps(shift)
+        return run("restore", "--in-place", *options, "--data", drill.gateway.data, environment={**drill.gateway.environment, **clock.environment})
+
+    for is_known in (True, False):
+        if not is_known:
+            # After a loss of the file, what is left is the time of the newest record.
+            (drill.gateway.data / "clock").unlink()
+        for shift in (-2 * 86_400, 365 * 86_400):
+            done = restore(shift)
+            assert done.returncode == 1 and "--confirm-clock" in done.err, (is_known, shift, done.err)
+            assert EARLIER in drill.run("account", "list", "demo").err
+    assert restore(-2 * 86_400, "--confirm-clock", "--json").returncode == 0
+    done = restore(0, "--json")
+    assert done.returncode == 0, done.err
+    assert 86_000 < json.loads(done.out)["keyed_requests_from"] - int(clock.now) <= 86_400
 
 
 def sets_password(person: Person, code: str, password: str) -> subprocess.CompletedProcess:
@@ -395,3 +492,49 @@ def test_a_running_node_finds_that_its_database_went_back(server, tmp_path):
             until(lambda node=node: EARLIER in node.asked("/ready")[1])
             connection = node.connect()
             assert sent(connection, cluster.bearing(token)).status == sent(connection, cluster.login()).status == 503
+
+
+@needs_postgres
+def test_a_node_of_a_test_system_does_not_stop_production_for_good(server, tmp_path):
+    """The test system is made from a dump, and goes its own way."""
+    environment = {"COUNTERSIGN_REPLAY": "postgres"}
+    with Cluster(tmp_path, server.create("production"), (), (), environments={0: environment, 1: environment}) as cluster:
+        line = cluster.nodes[0].connect()
+        token = cluster.logged_in(line)
+        server.load(server.dump("production"), "testing")
+        other = Node(tmp_path / "testing", server.address("testing"), environment=environment)
+        cluster.share_keys(other)
+        with other:
+            for number in range(3):
+                other.admin("account", "add", "demo", f"test-{number}", "--password-stdin", stdin="password of a test\n")
+        other.environment["COUNTERSIGN_STORE"] = server.address("production")
+        # A command fails, and tells no node.
+        done = run("account", "list", "demo", "--data", other.data, environment=other.environment)
+        assert done.returncode == 1 and EARLIER in done.err, done.err
+        assert server.sql("SELECT count(*) FROM countersign.meta WHERE name = 'reported-head'", "production") == "0"
+        assert sent(line, cluster.bearing(token)).status == 200
+        # A server does.
+        with pytest.raises(AssertionError, match=EARLIER):
+            other.start()
+        for node in cluster.nodes:
+            until(lambda node=node: EARLIER in node.asked("/ready")[1])
+            assert str(other.data) in node.asked("/ready")[1] and "reject-report" in node.asked("/ready")[1]
+
+        def reject(node: Node, *options: object) -> subprocess.CompletedProcess:
+            return run("nodes", "reject-report", *options, "--data", node.data, environment=node.environment)
+
+        assert reject(cluster.nodes[0]).returncode == 2
+        refused = reject(other, "--yes")
+        assert refused.returncode == 1 and "has served" in refused.err, refused.err
+        done = reject(cluster.nodes[1], "--yes")
+        assert done.returncode == 0 and str(other.data) in done.out, done.err
+        for node in cluster.nodes:
+            until(lambda node=node: node.causes() == [], node.asked("/ready"))
+            assert sent(node.connect(), cluster.bearing(token)).status == 200
+            assert sent(node.connect(), cluster.key.request("POST", "/pay", b"1", fields=[("idempotency-key", '"k"')])).status != 503
+        for node in cluster.nodes:
+            node.stop()
+            node.start()
+        record = json.loads(cluster.nodes[0].admin("audit", "list", "--last", "1", "--json").out)["records"][-1]
+        assert record["action"] == "nodes.reject-report" and str(other.data) in record["details"]["reporter"]
+        assert reject(cluster.nodes[0], "--yes").returncode == 1

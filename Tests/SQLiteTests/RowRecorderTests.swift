@@ -58,6 +58,9 @@ import Testing
             let tables = Set(found).union(PostgreSQLSchema.expected.keys).subtracting(["functions"])
             let covered = Set(AuthenticatedTable.all.map(\.name))
             #expect(tables.subtracting(covered) == Set(AuthenticatedTable.exemptions.keys))
+            #expect(
+                tables == Set(AuthenticatedTable.afterRestoration.keys),
+                "AfterRestoration.swift: what a restoration does about the rows of each table")
             #expect(covered.isDisjoint(with: AuthenticatedTable.exemptions.keys))
         }
         let names = Set(AuthenticatedTable.meta.names)

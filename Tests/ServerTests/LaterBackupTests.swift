@@ -45,7 +45,8 @@ import Testing
         func refusal(at now: Int64) throws -> String? {
             #expect(throws: OperationalError.self) {
                 _ = try Configuration(data: data).restore(
-                    from: path, opening: keys, after: nil, environment: [:], now: now
+                    from: path, opening: keys, after: nil, environment: [:],
+                    at: RestorationClock(now: now, confirmation: .given)
                 ) { _ in }
             }?.message
         }

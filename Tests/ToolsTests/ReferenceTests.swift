@@ -61,6 +61,12 @@ import Testing
                 ]
             }),
         Table(
+            name: "endings", page: "docs/operate/backup.md", step: "\"What ends again\"",
+            columns: ["ended by", "after a restore"],
+            rows: AuditAction.allCases.filter { $0.afterRestoration != .nothing }.map {
+                ["`\($0.rawValue)`", $0.afterRestoration.text]
+            }),
+        Table(
             name: "attacks", page: "docs/lab.md", step: "step 4 of \"Add an attack\"",
             columns: ["attack", "column", "the attacker"],
             rows: AttackCatalogue.all.map { ["`\($0.name)`", "`\($0.column.rawValue)`", $0.sentence] }),

@@ -131,17 +131,15 @@ extension Deployment {
         return AccountErasure(ended: ended, files: try scrub([name], rewriting: rewriting))
     }
 
-    /// Erases accounts that there are, and then looks through the store's files once, which are written anew
-    /// if that is needed. `now` is in whole Unix seconds.
-    package func eraseAccounts(
-        _ names: [(name: AccountName, app: AppName)], at now: Int64
-    ) throws(OperationalError) {
-        guard !names.isEmpty else { return }
-        for (name, app) in names { _ = try eraseRows(of: name, in: app, at: now) }
-        _ = try scrub(names.map(\.name), rewriting: .always)
+    /// Looks through the store's files once for names whose accounts were erased (``eraseRows(of:in:at:)``).
+    /// The files are rewritten if that is needed.
+    package func scrub(erased names: [AccountName]) throws(OperationalError) {
+        if !names.isEmpty { _ = try scrub(names, rewriting: .always) }
     }
 
-    private func eraseRows(
+    /// Erases the account, and leaves the store's files to ``scrub(erased:)``. `now` is in whole Unix
+    /// seconds.
+    package func eraseRows(
         of name: AccountName, in app: AppName, at now: Int64
     ) throws(OperationalError) -> [SessionID] {
         let account = try account(name, of: app)

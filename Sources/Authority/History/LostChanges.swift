@@ -17,6 +17,10 @@ package struct LostChanges: Sendable {
     package private(set) var accounts: [Int64: Account.State] = [:]
     package private(set) var erased: Set<Int64> = []
     package private(set) var retirements: [KeyID: AppRelease.Retirement] = [:]
+    /// Accounts whose user id was changed or cleared.
+    package private(set) var accountsWithOtherUserIDs: Set<Int64> = []
+    /// The ids of the webhooks that there were last; nil if they were not changed.
+    package private(set) var remainingWebhooks: Set<String>?
     package private(set) var erasedNames: [(app: String, tombstone: [UInt8])] = []
     /// How many transactions.
     package let count: Int
@@ -91,6 +95,12 @@ package struct LostChanges: Sendable {
                 guard let number = integer("number") else { continue }
                 accounts[number] = text("state").flatMap { Account.State(rawValue: $0) }
                 if integer("erased") != nil { erased.insert(number) }
+                if integer("user_id") != nil { accountsWithOtherUserIDs.insert(number) }
+            case .meta:
+                guard let settings = bytes("value").flatMap({ WebhookSettings(document: $0) }) else {
+                    continue
+                }
+                remainingWebhooks = Set(settings.endpoints.map(\.id))
             case .erasedName:
                 if let app = text("app"), let tombstone = bytes("tombstone") {
                     erasedNames.append((app, tombstone))

@@ -34,6 +34,7 @@ package struct StoreChange: Sendable, Equatable {
         "account": ["number", "state"], "erased_name": ["app", "tombstone"],
         "release": ["key_id", "retired_at", "update_url", "warn_at", "read_only_at"],
         "release_rollout": ["key_id", "since", "percent"],
+        "meta": ["name", "value"],
     ]
     /// Tables whose new rows matter, too: a tombstone, and the stages of a retirement.
     private static let added: Set<String> = ["erased_name", "release_rollout"]
@@ -50,6 +51,7 @@ package struct StoreChange: Sendable, Equatable {
             old != nil || added.contains(table.name)
         else { return nil }
         if table == .releaseRollout, new == nil { return nil }
+        if table == .meta, values["name"] != .bytes(Array(MetaName.webhooks.rawValue.utf8)) { return nil }
         if table == .session, let old, let new, decisive(old) == decisive(new) { return nil }
         var message = RowMessage(table)
         for column in columns {
@@ -60,6 +62,9 @@ package struct StoreChange: Sendable, Equatable {
             }
         }
         if table == .account, values["pseudonym"] == nil { message.add(integer: 1, column: "erased") }
+        if table == .account, let before = old?["user_id"], before != new?["user_id"] {
+            message.add(integer: 1, column: "user_id")
+        }
         return message.bytes
     }
 

@@ -35,8 +35,11 @@ extension Command {
             .value(
                 "erasures-from", placeholder: "DIR|URL",
                 meaning:
-                    "the former data folder or database: what was erased, locked, removed or retired there "
-                    + "is again"),
+                    "the former data folder or database: what was erased, locked, removed, retired or taken "
+                    + "back there is again"),
+            .flag(
+                "confirm-clock",
+                meaning: "you have compared the machine's clock with another one, and it is right"),
             .data, .json,
         ],
         notes: """
@@ -90,8 +93,13 @@ extension Command {
             throw OperationalError(.usage, message: "--changes-from: expected --lost with it")
         }
         let outcome = try run.configuration().restoreInPlace(
-            after: former, losing: loss, environment: run.environment.variables, now: run.now)
+            after: former, losing: loss, environment: run.environment.variables, at: clock(of: run))
         try run.print(outcome.json) { outcome.text }
+    }
+
+    private static func clock(of run: Invocation) -> RestorationClock {
+        RestorationClock(
+            now: run.now, confirmation: run.arguments.has("confirm-clock") ? .given : .none)
     }
 
     private static func restoreBackup(
@@ -114,7 +122,7 @@ extension Command {
         let line = BackupProgressLine(run.console)
         let outcome = try run.configuration().restore(
             from: path, opening: keys,
-            after: former, environment: run.environment.variables, now: run.now
+            after: former, environment: run.environment.variables, at: clock(of: run)
         ) { line.show($0) }
         line.end()
         try run.print(outcome.json) { outcome.text }
@@ -184,13 +192,17 @@ extension FormerDeployment.Repeated {
         guard let repeated else { return "what was erased, locked or retired since is as it was" }
         return
             "\(repeated.erased) accounts erased, \(repeated.removed) removed and \(repeated.locked) locked "
-            + "again, \(repeated.reservedNames) erased names reserved, \(repeated.retired) releases retired"
+            + "again, \(repeated.userIDs) user ids changed, \(repeated.verifications) verifications taken "
+            + "back, \(repeated.reservedNames) erased names reserved, \(repeated.retired) releases retired, "
+            + "\(repeated.webhooks) webhooks removed"
     }
 
     fileprivate var json: JSONValue {
         [
             "erased": .integer(erased), "reserved_names": .integer(reservedNames),
             "locked": .integer(locked), "removed": .integer(removed), "retired": .integer(retired),
+            "user_ids": .integer(userIDs), "verifications": .integer(verifications),
+            "webhooks": .integer(webhooks),
         ]
     }
 }

@@ -49,13 +49,13 @@ package struct DeploymentRestoration {
     }
 
     fileprivate func run(
-        now: Int64, progress: (DeploymentBackup.Stage) -> Void
+        at clock: RestorationClock, progress: (DeploymentBackup.Stage) -> Void
     ) throws(OperationalError) -> Outcome {
         let folder = RestoredFolder(configuration.data, database: database, draft: draft)
         try requireNothing(in: folder)
-        let verified = try verify(at: now, progress: progress)
+        let verified = try verify(at: clock.now, progress: progress)
         return try folder.fill { (inner) throws(OperationalError) in
-            try restore(verified, in: inner, of: folder, at: now, progress: progress)
+            try restore(verified, in: inner, of: folder, at: clock, progress: progress)
         }
     }
 
@@ -136,7 +136,7 @@ package struct DeploymentRestoration {
 
     /// Makes the deployment in `folder`, and then moves it to where it is to be.
     private func restore(
-        _ verified: Verified, in folder: DataFolder, of target: RestoredFolder, at now: Int64,
+        _ verified: Verified, in folder: DataFolder, of target: RestoredFolder, at clock: RestorationClock,
         progress: (DeploymentBackup.Stage) -> Void
     ) throws(OperationalError) -> Outcome {
         try write(verified, to: folder, of: target, progress: progress)
@@ -152,24 +152,39 @@ package struct DeploymentRestoration {
         let deployment = try Deployment(folder: folder, store: store, environment: environment)
         if let copy = deployment.migration.backup { StoreCopy.remove(copy) }
         _ = try deployment.verify(copy: store, called: path, noted: verified.manifest.auditHead)
+        let findings = try former.map { (former) throws(OperationalError) in
+            try former.findings(for: deployment, following: [verified.manifest.auditHead])
+        }
+        let now = try clock.time(
+            beside: [
+                verified.manifest.made, try deployment.newestAuditTime(), findings?.newestRecord ?? 0,
+            ], in: [former?.clockFolder])
         let keyedRequestsFrom = now + IdempotencyCoordinator.keptSeconds
         try folder.refuseKeyedRequests(until: keyedRequestsFrom)
         let manifest = verified.manifest
+        var repeated: FormerDeployment.Repeated?
+        var erased: [AccountName] = []
         let ended = try StoreRestoration(
             at: .sqlite(path: draft), authenticatingBy: deployment.rows
-        ).run(at: now) { ended in
+        ).run(
+            at: now,
+            repeating: { (transaction) throws(OperationalError) in
+                guard let findings else { return }
+                var counts = FormerDeployment.Repeated()
+                erased = try findings.endings.end(
+                    in: deployment, within: transaction, at: now, counting: &counts)
+                repeated = counts
+            }
+        ) { ended in
             deployment.auditDraft(
                 for: .backupRestore, on: .deployment,
                 details: [
                     ("made", .integer(manifest.made)), ("head", .string(manifest.auditHead.text)),
                 ] + ended.details)
         }
-        let repeated = try former.map { (former) throws(OperationalError) in
-            try former.repeatEndings(
-                in: deployment, storedAt: .sqlite(path: draft), following: manifest.auditHead, at: now)
-        }
+        try deployment.scrub(erased: erased)
         let floor = try raiseFloor(
-            of: deployment, window: repeated?.longestWindow ?? DeploymentRestoration.reserve)
+            of: deployment, window: findings?.longestWindow ?? DeploymentRestoration.reserve)
         store.close()
         try StoreCopy.settle(draft)
         try target.publish()
@@ -257,7 +272,7 @@ extension Configuration {
     /// What `former` has ended since is ended again.
     package func restore(
         from path: String, opening keys: BackupKeys, after former: FormerDeployment?,
-        environment: [String: String], now: Int64,
+        environment: [String: String], at clock: RestorationClock,
         progress: (DeploymentBackup.Stage) -> Void
     ) throws(OperationalError) -> DeploymentRestoration.Outcome {
         guard let database = store.file else {
@@ -270,6 +285,7 @@ extension Configuration {
         return try DeploymentRestoration(
             of: path, opening: keys, with: self, database: database, former: former,
             environment: environment
-        ).run(now: now, progress: progress)
+        ).run(
+            at: clock, progress: progress)
     }
 }

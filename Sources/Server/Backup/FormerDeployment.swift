@@ -3,8 +3,8 @@ import CountersignGate
 import CountersignSQL
 import CountersignWire
 
-/// The data folder or database that a restored deployment replaces, if its store can still be read: what was
-/// erased, locked, removed or retired in it since the backup is so again.
+/// The data folder or database that a restored deployment replaces, if its store can still be read: what had
+/// ended in it since the backup ends again (``RepeatedEndings``).
 package struct FormerDeployment {
     /// What was done again.
     package struct Repeated: Sendable, Equatable {
@@ -14,8 +14,12 @@ package struct FormerDeployment {
         package var locked: Int64 = 0
         package var removed: Int64 = 0
         package var retired: Int64 = 0
-        /// How far ahead of the clock, in seconds, a signature may have been admitted there.
-        package var longestWindow = DeploymentRestoration.reserve
+        /// User ids that were changed or cleared.
+        package var userIDs: Int64 = 0
+        /// Verifications that were taken back.
+        package var verifications: Int64 = 0
+        /// Webhooks that were removed.
+        package var webhooks: Int64 = 0
     }
 
     private static let page = 500
@@ -46,43 +50,54 @@ package struct FormerDeployment {
         }
     }
 
-    /// Does it in `deployment`, whose store is at `target`. Throws, with nothing to be relied on, if a
-    /// server uses the former store, if a row there was altered, or if its audit log does not contain
-    /// `head`, the copy's: it is then not what became of the deployment after the copy. `now` is in whole
-    /// Unix seconds.
-    func repeatEndings(
-        in deployment: Deployment, storedAt target: StorePlace, following head: AuditHead, at now: Int64
-    ) throws(OperationalError) -> Repeated {
+    /// What had ended in a former store, which is verified.
+    struct Findings {
+        let endings: RepeatedEndings
+        /// How far ahead of the clock, in seconds, a signature may have been admitted there.
+        let longestWindow: Int
+        /// The time of the newest record in its audit log, in whole Unix seconds.
+        let newestRecord: Int64
+    }
+
+    /// Verifies the former store, and finds what had ended in it and not in the copy, which is
+    /// `deployment`'s store. Changes nothing. Throws if a server uses the former store, if a row there was
+    /// altered, or if its audit log contains none of `heads`: it is then not what became of the deployment
+    /// after the copy.
+    func findings(
+        for deployment: Deployment, following heads: [AuditHead]
+    ) throws(OperationalError) -> Findings {
         try withoutServer { () throws(OperationalError) in
             try requireUnmoved()
             let store = place.open(authenticatingBy: deployment.rows)
             defer { store.close() }
             try store.requireNoLiveNodes()
+            var noted = heads.first
+            for head in heads.reversed()
+            where try store.auditRows(after: head.number - 1, limit: 1).first?.tag == head.tag {
+                noted = head
+            }
             // Also shows that it is the same deployment: another one's rows do not verify.
-            _ = try deployment.verify(copy: store, called: name, noted: head)
-            var repeated = Repeated()
-            var erased: [(name: AccountName, app: AppName)] = []
+            _ = try deployment.verify(copy: store, called: name, noted: noted)
+            var endings = RepeatedEndings()
             for app in try deployment.store.apps() {
-                erased += try repeatEndings(
-                    of: app.name, in: store, to: deployment, at: now, counting: &repeated)
+                endings.accounts += try accounts(of: app.name, in: store, unlike: deployment)
             }
-            try deployment.eraseAccounts(erased, at: now)
-            repeated.erased = Int64(erased.count)
-            repeated.longestWindow = try longestWindow(in: store)
             for release in try store.releases(of: nil) {
-                guard let retirement = release.retirement,
-                    let restored = try deployment.store.release(release.id),
-                    restored.retirement != retirement
-                else { continue }
-                try deployment.retire(release.id, with: retirement)
-                repeated.retired += 1
+                guard let retirement = release.retirement else { continue }
+                endings.retirements.append((id: release.id, retirement: retirement))
             }
-            // Of accounts that the backup does not have, too: their names must not be free.
-            repeated.reservedNames = try StoreRestoration(at: target, authenticatingBy: deployment.rows)
-                .addErasedNames(of: place)
-            return repeated
+            let former = deployment.changing(store)
+            endings.remainingWebhooks = Set(try former.webhookSettings().endpoints.map(\.id))
+            endings.erasedNames = try StoreRestoration(at: place, authenticatingBy: deployment.rows)
+                .erasedNames()
+            return Findings(
+                endings: endings, longestWindow: try longestWindow(in: store),
+                newestRecord: try former.newestAuditTime())
         }
     }
+
+    /// The folder's record of its server's clock, if there is a folder.
+    var clockFolder: DataFolder? { folder }
 
     /// A mark of a move counts whether or not it is authentic. The verification of all rows detects a missing
     /// mark.
@@ -126,13 +141,12 @@ package struct FormerDeployment {
         return longest
     }
 
-    /// Returns the accounts that are to be erased.
-    private func repeatEndings(
-        of app: AppName, in store: any Store, to deployment: Deployment, at now: Int64,
-        counting repeated: inout Repeated
-    ) throws(OperationalError) -> [(name: AccountName, app: AppName)] {
+    /// The accounts of the copy that have ended since, or some of whose rights have.
+    private func accounts(
+        of app: AppName, in store: any Store, unlike deployment: Deployment
+    ) throws(OperationalError) -> [RepeatedEndings.AccountEnding] {
         var after: Int64 = 0
-        var erased: [(name: AccountName, app: AppName)] = []
+        var found: [RepeatedEndings.AccountEnding] = []
         while true {
             let accounts = try store.accounts(of: app, after: after, limit: FormerDeployment.page)
             for account in accounts {
@@ -145,17 +159,19 @@ package struct FormerDeployment {
                         message: "\(name): account \(account.number) of app \(app) has another "
                             + "name than in the backup; expected what became of the same deployment")
                 }
-                if account.isErased {
-                    erased.append((restored.name, app))
-                } else if account.state == .removed, restored.state != .removed {
-                    _ = try deployment.removeAccount(restored.name, of: app, at: now)
-                    repeated.removed += 1
-                } else if account.state == .locked, restored.state == .active {
-                    _ = try deployment.lockAccount(restored.name, of: app, at: now)
-                    repeated.locked += 1
+                var ending = RepeatedEndings.AccountEnding(number: account.number)
+                (ending.isErased, ending.state) = (account.isErased, account.state)
+                ending.hasOtherUserID = restored.userID != nil && account.userID != restored.userID
+                ending.userID = ending.hasOtherUserID ? account.userID : nil
+                if try deployment.store.verification(of: account.number) != nil {
+                    ending.isVerificationTakenBack = try store.verification(of: account.number) == nil
                 }
+                let hasEnded =
+                    ending.isErased || ending.state != .active || ending.hasOtherUserID
+                    || ending.isVerificationTakenBack
+                if hasEnded { found.append(ending) }
             }
-            guard let last = accounts.last, accounts.count == FormerDeployment.page else { return erased }
+            guard let last = accounts.last, accounts.count == FormerDeployment.page else { return found }
             after = last.number
         }
     }

@@ -30,41 +30,71 @@ package struct InPlaceRestoration {
 
     private let deployment: Deployment
     private let store: StoreLocation
+    private let clock: RestorationClock
 
-    fileprivate init(_ deployment: Deployment, in store: StoreLocation) {
-        (self.deployment, self.store) = (deployment, store)
+    fileprivate init(_ deployment: Deployment, in store: StoreLocation, at clock: RestorationClock) {
+        (self.deployment, self.store, self.clock) = (deployment, store, clock)
     }
 
     fileprivate func run(
-        after former: FormerDeployment?, losing loss: Loss?, keepingKeysFor kept: Int, at now: Int64
+        after former: FormerDeployment?, losing loss: Loss?, keepingKeysFor kept: Int
     ) throws(OperationalError) -> Outcome {
         try deployment.store.requireNoLiveNodes()
         let lost = try loss.map { (loss) throws(OperationalError) in try find(loss) }
         let head = try deployment.verify(copy: deployment.store, called: store.text)
-        var restoration = AcceptedRestoration(at: try deployment.nextRestoration(at: now))
+        let findings = try former.map { (former) throws(OperationalError) in
+            try former.findings(for: deployment, following: originalHeads(head))
+        }
+        let now = try time(after: former, findings)
+        var restoration = AcceptedRestoration(
+            at: try deployment.nextRestoration(at: now),
+            keyedRequestsFrom: now + IdempotencyCoordinator.keptSeconds)
         if let lost, let loss {
             restoration.repeated = AcceptedRestoration.Repeated(
                 former: deployment.head.kept?.restored ?? 0, position: lost.position,
-                keyedRequestsFrom: max(restoration.time, now) + max(Int64(kept), loss.seconds))
+                keyedRequestsFrom: now + max(Int64(kept), loss.seconds))
         }
         let rows = StoreRestoration(at: store.place, authenticatingBy: deployment.rows)
-        let ended = try rows.run(at: now, inPlace: restoration, ending: lost) { ended in
+        let endings = [lost.map { RepeatedEndings($0) }, findings?.endings].compactMap(\.self)
+        var repeated = FormerDeployment.Repeated()
+        var erased: [AccountName] = []
+        let ended = try rows.run(
+            at: now, inPlace: restoration, ending: lost,
+            repeating: { (transaction) throws(OperationalError) in
+                for each in endings {
+                    erased += try each.end(
+                        in: deployment, within: transaction, at: now, counting: &repeated)
+                }
+            }
+        ) { ended in
             deployment.auditDraft(
                 for: .backupRestore, on: .deployment,
                 details: [("head", .string(head.text))]
                     + (lost.map { [("lost", .integer(Int64($0.count)))] } ?? []) + ended.details)
         }
-        var repeated = try lost.map { (lost) throws(OperationalError) in
-            try deployment.endAgain(lost, storedAt: store.place, at: now)
-        }
-        if let former {
-            repeated = try former.repeatEndings(
-                in: deployment, storedAt: store.place, following: head, at: now)
-        }
+        deployment.generation.advance()
+        try deployment.scrub(erased: erased)
         return Outcome(
-            ended: ended, repeated: repeated, head: head, lost: lost,
-            keyedRequestsFrom: restoration.repeated?.keyedRequestsFrom
-                ?? restoration.time + IdempotencyCoordinator.keptSeconds)
+            ended: ended, repeated: endings.isEmpty ? nil : repeated, head: head, lost: lost,
+            keyedRequestsFrom: restoration.repeated?.keyedRequestsFrom ?? 0)
+    }
+
+    /// The heads of which the former store has one: the copy's, or that of the copy which an earlier run has
+    /// accepted. An earlier run counts only if this data folder knows that the store is not behind: a copy
+    /// can have the record of a run before it, too.
+    private func originalHeads(_ head: AuditHead) throws(OperationalError) -> [AuditHead] {
+        guard try deployment.hasAllThatWasFollowed(), let original = try deployment.headOfLastRestoration()
+        else { return [head] }
+        return [head, original]
+    }
+
+    private func time(
+        after former: FormerDeployment?, _ findings: FormerDeployment.Findings?
+    ) throws(OperationalError) -> Int64 {
+        if let database = try deployment.store.clock() { return try clock.time(beside: database) }
+        return try clock.time(
+            beside: [try deployment.newestAuditTime(), findings?.newestRecord ?? 0],
+            in: [deployment.folder, former?.clockFolder])
     }
 
     private func find(_ loss: Loss) throws(OperationalError) -> LostChanges {
@@ -101,44 +131,32 @@ package struct InPlaceRestoration {
 }
 
 extension Deployment {
-    /// Erases, removes, locks and retires again what the lost changes had.
-    fileprivate func endAgain(
-        _ lost: LostChanges, storedAt place: StorePlace, at now: Int64
-    ) throws(OperationalError) -> FormerDeployment.Repeated {
-        var repeated = FormerDeployment.Repeated()
-        var erased: [(name: AccountName, app: AppName)] = []
-        for (number, state) in lost.accounts.sorted(by: { $0.key < $1.key }) {
-            guard let account = try store.account(number), !account.isErased else { continue }
-            if lost.erased.contains(number) {
-                erased.append((account.name, account.app))
-            } else if state == .removed, account.state != .removed {
-                _ = try removeAccount(account.name, of: account.app, at: now)
-                repeated.removed += 1
-            } else if state == .locked, account.state == .active {
-                _ = try lockAccount(account.name, of: account.app, at: now)
-                repeated.locked += 1
+    /// The head of the copy that the last restoration has accepted; nil if there was none.
+    fileprivate func headOfLastRestoration() throws(OperationalError) -> AuditHead? {
+        var found: AuditHead?
+        var after: Int64 = 0
+        while true {
+            let rows = try store.auditRows(after: after, limit: 1_000)
+            for row in rows {
+                guard let root = row.document?.root,
+                    root["action"]?.string == AuditAction.backupRestore.rawValue,
+                    let text = root["details"]?["head"]?.string
+                else { continue }
+                found = AuditHead(text)
             }
+            guard let last = rows.last, rows.count == 1_000 else { return found }
+            after = last.number
         }
-        try eraseAccounts(erased, at: now)
-        repeated.erased = Int64(erased.count)
-        for (id, retirement) in lost.retirements {
-            guard let release = try store.release(id), release.retirement != retirement else { continue }
-            try retire(id, with: retirement)
-            repeated.retired += 1
-        }
-        repeated.reservedNames = try StoreRestoration(at: place, authenticatingBy: rows)
-            .add(erasedNames: lost.erasedNames)
-        return repeated
     }
 }
 
 extension Configuration {
     /// Makes the store, which was put back to an earlier copy, the deployment's store again. No server
     /// may use it. What `former` has ended since is ended again. With `loss`, only what the lost changes
-    /// concern is ended. `now` is in whole Unix seconds.
+    /// concern is ended.
     package func restoreInPlace(
         after former: FormerDeployment?, losing loss: InPlaceRestoration.Loss?,
-        environment: [String: String], now: Int64
+        environment: [String: String], at clock: RestorationClock
     ) throws(OperationalError) -> InPlaceRestoration.Outcome {
         let folder = try DataFolder(data, absence: .fail)
         return try folder.withoutServer(
@@ -147,8 +165,8 @@ extension Configuration {
             let deployment = try openDeployment(
                 absence: .fail, environment: environment, acknowledging: .durable, accepting: .any)
             defer { deployment.store.close() }
-            return try InPlaceRestoration(deployment, in: store).run(
-                after: former, losing: loss, keepingKeysFor: idempotency.bounds.floor, at: now)
+            return try InPlaceRestoration(deployment, in: store, at: clock).run(
+                after: former, losing: loss, keepingKeysFor: idempotency.bounds.floor)
         }
     }
 }

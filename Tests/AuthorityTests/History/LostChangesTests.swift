@@ -115,6 +115,45 @@ import Testing
         #expect(erased.erased == [7])
     }
 
+    @Test("a user id that was changed, and webhooks that were removed")
+    func userIDsAndWebhooks() throws {
+        func account(from: Int64?, to: Int64?) throws -> [UInt8] {
+            func row(_ id: Int64?) -> [String: RowMessage.Value] {
+                var row: [String: RowMessage.Value] = [
+                    "number": .integer(7), "state": .bytes(Array("active".utf8)), "pseudonym": .bytes([1]),
+                ]
+                row["user_id"] = id.map { .integer($0) }
+                return row
+            }
+            return try #require(StoreChange.row(of: .account, changedFrom: row(from), to: row(to)))
+        }
+        for (from, to, hasEnded) in [(5, 6, true), (5, nil, true), (nil, 5, false), (5, 5, false)]
+            as [(Int64?, Int64?, Bool)]
+        {
+            let found = try lost(from: 0, to: 1, in: [change(1, rows: [account(from: from, to: to)])])
+            #expect(found.accountsWithOtherUserIDs == (hasEnded ? [7] : []))
+            #expect(found.remainingWebhooks == nil)
+        }
+        func webhooks(_ ids: [String]) throws -> [UInt8] {
+            var settings = WebhookSettings()
+            settings.endpoints = ids.map {
+                WebhookEndpoint(
+                    id: $0, url: "https://example.com/", app: nil, types: [], reach: .publicAddresses,
+                    authorities: nil, created: 1)
+            }
+            let row: [String: RowMessage.Value] = [
+                "name": .bytes(Array("webhooks".utf8)), "value": .bytes(settings.document),
+            ]
+            return try #require(StoreChange.row(of: .meta, changedFrom: row, to: row))
+        }
+        let changes = [
+            change(2, rows: [try webhooks(["w_2"])]), change(1, rows: [try webhooks(["w_1", "w_2"])]),
+        ]
+        #expect(try lost(from: 0, to: 2, in: changes).remainingWebhooks == ["w_2"])
+        let other: [String: RowMessage.Value] = ["name": .bytes(Array("write-check".utf8))]
+        #expect(StoreChange.row(of: .meta, changedFrom: other, to: other) == nil)
+    }
+
     @Test func headsOfTheLostStoreBeyondTheRestorationAreLacking() throws {
         let restoration = AcceptedRestoration(
             at: 5,
