@@ -532,6 +532,10 @@ def test_a_node_of_a_test_system_does_not_stop_production_for_good(server, tmp_p
             until(lambda node=node: node.causes() == [], node.asked("/ready"))
             assert sent(node.connect(), cluster.bearing(token)).status == 200
             assert sent(node.connect(), cluster.key.request("POST", "/pay", b"1", fields=[("idempotency-key", '"k"')])).status != 503
+        # What its folder has followed does not count any more: it is one more node.
+        with other:
+            until(lambda: other.causes() == [], other.asked("/ready"))
+            assert [node.causes() for node in cluster.nodes] == [[], []]
         for node in cluster.nodes:
             node.stop()
             node.start()
