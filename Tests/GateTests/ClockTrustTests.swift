@@ -207,6 +207,29 @@ import Testing
         #expect(!clock.confirm() && !clock.trust.isTrusted, "it differs from the database's")
     }
 
+    @Test("records are never later than the database's clock and the tolerance")
+    func latestEstimate() {
+        var beginning = ClockTrust.Beginning()
+        beginning.needsStore = true
+        // From the first reading on, without a mark.
+        let script = ScriptedClock(wall: Self.start + Self.days91)
+        let clock = TrustedClock(reading: script.clocks)
+        clock.hear(storeTime: Self.start * 1_000, at: script.clocks().uptime)
+        clock.begin(beginning)
+        #expect(clock.estimate == Self.start)
+        #expect(clock.contradiction == "the clock is \(Self.days91) s ahead of the database's")
+        // With a mark, when both clocks of the machine are ahead.
+        let (other, watched) = Self.server(beginning)
+        watched.hear(storeTime: Self.start * 1_000, at: other.clocks().uptime)
+        watched.begin(beginning)
+        other.advance(100)
+        watched.hear(storeTime: (Self.start + 40) * 1_000, at: other.clocks().uptime)
+        #expect(watched.estimate == Self.start + 45)
+        other.jump(-100)
+        watched.hear(storeTime: Self.start * 1_000, at: other.clocks().uptime)
+        #expect(watched.estimate == Self.start + 5)
+    }
+
     @Test("another database server whose clock differs by less than the tolerance changes nothing")
     func failOver() {
         var beginning = ClockTrust.Beginning()

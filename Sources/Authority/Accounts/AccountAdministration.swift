@@ -63,6 +63,7 @@ extension Deployment {
         guard let account = try store.account(name, of: app), account.state != .removed else {
             throw OperationalError(.missing, message: "account \(name): \(app) has none of that name")
         }
+        try requireClock(for: "reset code")
         let code = ResetCode()
         let until = now + lifetime
         let draft = auditDraft(

@@ -25,6 +25,7 @@ extension Deployment {
         for purpose: CodePurpose, of name: AccountName, in app: AppName, lifetime: Int64, at now: Int64
     ) throws(OperationalError) -> MadeCode {
         let number = try unlockedAccount(name, of: app).number
+        try requireClock(for: "code")
         let code = AccountCode()
         let until = now + min(lifetime, CodePace.period)
         let stored = try codeKey().stored(code, for: purpose, of: number, made: now, until: until)

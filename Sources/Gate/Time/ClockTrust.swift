@@ -57,6 +57,8 @@ package struct ClockTrust: Sendable, Equatable {
         case storeNotHeard
         /// The clock was not trusted when the machine restarted, and no clock has measured the time since.
         case doubtedBefore
+        /// A command cannot read what the data folder's servers know of the clock.
+        case recordUnreadable
     }
 
     /// The facts that are available when a server starts.
@@ -71,6 +73,10 @@ package struct ClockTrust: Sendable, Equatable {
         package var certificateEnd: Int64?
         /// Whether the clock must agree with a database's clock.
         package var needsStore = false
+        /// Whether there is a saved state that cannot be read.
+        package var isLastUnreadable = false
+        /// Whether the clock is watched from now on. A command judges it once.
+        package var isWatched = true
 
         package init() {}
     }
@@ -90,6 +96,7 @@ package struct ClockTrust: Sendable, Equatable {
     private var settlesUntil: Int64?
     private var stepsLeft = ClockTrust.mostFirstSteps
     private var needsConfirmation = false
+    private var needsRecord = false
     private var newestRecord: Int64 = 0
     private var certificateEnd: Int64?
     private var needsStore = false
@@ -116,6 +123,7 @@ package struct ClockTrust: Sendable, Equatable {
             settlesUntil = reading.uptime + ClockTrust.patience
             // With a database, its clock decides. Without one, distrust survives the machine's restart.
             needsConfirmation = !beginning.needsStore && last.map { !$0.isTrusted && $0.isInDoubt } ?? false
+            needsRecord = beginning.isLastUnreadable && !beginning.isWatched && !beginning.needsStore
         }
         newestRecord = max(lastTrusted, beginning.newestRecord)
         (certificateEnd, needsStore) = (beginning.certificateEnd, beginning.needsStore)
@@ -130,6 +138,16 @@ package struct ClockTrust: Sendable, Equatable {
 
     /// The expected wall-clock time, however the clock was set; nil if it is not known.
     package func expected(at uptime: Int64) -> Int64? { mark?.time(at: uptime) }
+
+    /// The best estimate of the time at a reading that the trust was just given; nil for the wall clock.
+    func estimate(at reading: Reading) -> Int64? {
+        if let time = expected(at: reading.uptime) { return time }
+        switch doubt {
+        case nil, .recordUnreadable: return nil
+        case .jumped, .differsFromStore, .behindRecord, .pastCertificate, .storeNotHeard, .doubtedBefore:
+            return reading.store ?? lastTrusted
+        }
+    }
 
     /// Whether the clocks differed at the last comparison.
     private var isInDoubt: Bool { agreesSince == nil }
@@ -155,7 +173,7 @@ package struct ClockTrust: Sendable, Equatable {
         guard storeDoubt(of: reading) == nil else { return false }
         mark = Mark(wall: reading.wall, uptime: reading.uptime)
         (isTrusted, agreesSince, doubt) = (true, reading.uptime, nil)
-        (needsConfirmation, settlesUntil) = (false, nil)
+        (needsConfirmation, needsRecord, settlesUntil) = (false, false, nil)
         lastTrusted = min(reading.wall, reading.store ?? reading.wall)
         return true
     }
@@ -190,6 +208,7 @@ package struct ClockTrust: Sendable, Equatable {
     private func doubtAtStart(of reading: Reading) -> Doubt? {
         if let doubt = storeDoubt(of: reading) { return doubt }
         if needsConfirmation { return .doubtedBefore }
+        if needsRecord { return .recordUnreadable }
         // Records have whole seconds, and another node's clock may be ahead by the tolerance.
         let behind = newestRecord - reading.wall
         if behind > ClockTrust.tolerance { return .behindRecord(behind) }
@@ -209,5 +228,30 @@ package struct ClockTrust: Sendable, Equatable {
         let expected = mark.time(at: uptime)
         let most = passed / ClockTrust.leastRatio
         self.mark = Mark(wall: expected + min(max(wall - expected, -most), most), uptime: uptime)
+    }
+}
+
+extension ClockTrust.Doubt {
+    /// One sentence without its full stop, for an operator.
+    package var text: String {
+        switch self {
+        case .jumped(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the time expected by the machine's uptime"
+        case .differsFromStore(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the database's"
+        case .behindRecord(let behind):
+            "the clock is \(ClockTrust.Doubt.seconds(-behind)) the newest record of this deployment"
+        case .pastCertificate(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the end of the server's certificate"
+        case .storeNotHeard: "the database's clock cannot be read"
+        case .recordUnreadable:
+            "the file `clock` of the data folder cannot be read, and nothing else tells whether the clock is "
+                + "right"
+        case .doubtedBefore: "the clock was not trusted when the machine was restarted"
+        }
+    }
+
+    private static func seconds(_ ahead: Int64) -> String {
+        "\(abs(ahead) / 1_000) s \(ahead < 0 ? "behind" : "ahead of")"
     }
 }

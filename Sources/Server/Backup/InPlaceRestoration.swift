@@ -147,6 +147,8 @@ extension Configuration {
             let deployment = try openDeployment(
                 absence: .fail, environment: environment, acknowledging: .durable, accepting: .any)
             defer { deployment.store.close() }
+            // Until when keyed requests are refused is stored as a time.
+            try deployment.requireClock(for: "restore --in-place")
             return try InPlaceRestoration(deployment, in: store).run(
                 after: former, losing: loss, keepingKeysFor: idempotency.bounds.floor, at: now)
         }

@@ -21,6 +21,30 @@ struct ClockRecord: Equatable {
         RecordFile(file, inFolder: folder.path, mostBytes: mostBytes)
     }
 
+    /// The id of this boot. Empty if the kernel does not tell: then it is not known whether the machine has
+    /// restarted.
+    static var boot: String { (try? MachineBoot.currentID()) ?? "" }
+
+    /// What the data folder has.
+    enum Found: Equatable {
+        case absent
+        case read(ClockRecord)
+        /// There is one that cannot be read or is not a record. `reason` is for an operator.
+        case unreadable(reason: String)
+
+        var record: ClockRecord? { if case .read(let record) = self { record } else { nil } }
+    }
+
+    static func find(in folder: DataFolder) -> Found {
+        let file = file(in: folder)
+        let bytes = try? file.read()
+        guard let bytes else { return .absent }
+        guard let record = ClockRecord(bytes) else {
+            return .unreadable(reason: file.damage("expected the record of a clock").message)
+        }
+        return .read(record)
+    }
+
     /// Decodes a record; nil for any other bytes.
     init?(_ bytes: [UInt8]) {
         guard let document = try? JSONReader.read(bytes), let members = document.root.members else {
@@ -60,5 +84,18 @@ struct ClockRecord: Equatable {
         }
         if let since = trust.agreesSince { members.append(("agrees_since", .integer(since))) }
         return Array((JSONValue.object(members).text + "\n").utf8)
+    }
+}
+
+extension ClockTrust.Beginning {
+    /// What a record of the data folder tells a process of the boot `boot`.
+    init(_ found: ClockRecord.Found, boot: String) {
+        self.init()
+        last = found.record?.trust
+        isSameBoot = !boot.isEmpty && found.record?.boot == boot
+        if case .unreadable = found {
+            isLastUnreadable = true
+            last = ClockTrust(mark: nil, agreesSince: 0, isTrusted: false, lastTrusted: 0)
+        }
     }
 }

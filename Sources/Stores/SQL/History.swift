@@ -8,6 +8,13 @@ extension SQLStore {
         }
     }
 
+    package func clock() throws(OperationalError) -> Int64? {
+        guard case .server = backing else { return nil }
+        return try read(whenEmpty: nil) { (database) throws(OperationalError) in
+            try database.integer("SELECT \(NodeRows.now)")
+        }
+    }
+
     package func report(_ head: [UInt8]) throws(OperationalError) {
         if case .server(let server) = backing { try server.report(head) }
     }
