@@ -324,15 +324,20 @@ def signed_at(answer) -> int:
     return int(re.search("created=([0-9]+)", answer.get("signature-input"))[1])
 
 
-@pytest.mark.parametrize("kept", [b"{", b'{"boot":"x","trusted":1,"last_trusted":1,"confirmation":0,"mark_wall":0,"mark_uptime":-9223372036854775808}'],
-                         ids=["damaged", "overflowing"])
+@pytest.mark.parametrize("kept", [b"{", b"{" * 5_000, None, b'{"boot":"x","trusted":1,"last_trusted":1,"confirmation":0,"mark_wall":0,"mark_uptime":-9223372036854775808}'],
+                         ids=["damaged", "oversized", "a folder", "overflowing"])
 def test_a_damaged_record_of_the_clock_launders_no_jump(place, kept):
     place.waits(700)
     made = place.logs_in("user-0")
     place.clock.jumps(DAYS_91)
     assert place.bearing(made["token"]) == "unavailable"
     assert place.gateway.stop() == 0
-    (place.gateway.data / "clock").write_bytes(kept)
+    path = place.gateway.data / "clock"
+    path.unlink()
+    if kept is None:
+        path.mkdir()
+    else:
+        path.write_bytes(kept)
     place.gateway.start()
     assert place.bearing(made["token"]) == "unavailable" and not place.trusts()
     assert "is damaged" in place.gateway.log_path.read_text()

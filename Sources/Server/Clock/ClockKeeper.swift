@@ -21,6 +21,8 @@ final class ClockKeeper {
     private var wasTrusted: Bool
     private var written: ClockTrust?
     private var looks = 0
+    /// Why the record was not written the last time.
+    private var failure: String?
 
     /// Begins to judge the clock. `certificateEnd` is in whole Unix seconds; nil without TLS. If there is a
     /// database, call it after the database's clock was read.
@@ -111,9 +113,10 @@ final class ClockKeeper {
         do throws(OperationalError) {
             try file.replace(
                 by: ClockRecord(boot: boot, trust: trust, confirmation: confirmation).bytes)
-            (written, looks) = (trust, 0)
+            (written, looks, failure) = (trust, 0, nil)
         } catch {
-            log?.note(subject: "clock", message: error.message)
+            if failure != error.message { log?.note(subject: "clock", message: error.message) }
+            failure = error.message
         }
     }
 }

@@ -35,14 +35,18 @@ struct ClockRecord: Equatable {
         var record: ClockRecord? { if case .read(let record) = self { record } else { nil } }
     }
 
+    /// A file that cannot be read may be of a clock in doubt, and does not count as absent.
     static func find(in folder: DataFolder) -> Found {
         let file = file(in: folder)
-        let bytes = try? file.read()
-        guard let bytes else { return .absent }
-        guard let record = ClockRecord(bytes) else {
-            return .unreadable(reason: file.damage("expected the record of a clock").message)
+        do throws(OperationalError) {
+            guard let bytes = try file.read() else { return .absent }
+            guard let record = ClockRecord(bytes) else {
+                throw file.damage("expected the record of a clock")
+            }
+            return .read(record)
+        } catch {
+            return .unreadable(reason: error.message)
         }
-        return .read(record)
     }
 
     /// Decodes a record; nil for any other bytes.
