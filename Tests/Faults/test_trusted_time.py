@@ -245,6 +245,18 @@ def test_a_jump_while_no_server_runs(place):
     assert place.bearing(made["token"]) == "unavailable" and not place.trusts()
 
 
+def test_restarts_do_not_refill_the_allowance_of_first_steps(place):
+    """Small steps of a machine that was just started are taken for its synchronization: two minutes in all."""
+    place.gateway.admin("app", "policy", "demo", "--set", "session-idle=15m")
+    made = place.logs_in("user-0")
+    for number in range(1, 9):
+        place.clock.jumps(number * 120)
+        assert place.gateway.stop() == 0
+        place.gateway.start()
+        assert place.causes() == ([] if number == 1 else ["clock-set"]), number
+    assert place.bearing(made["token"]) == "unavailable"
+
+
 def test_a_restart_of_the_machine(place):
     """Its uptime measures nothing of the time before."""
     place.waits(700)

@@ -30,6 +30,21 @@ import Testing
         }
     }
 
+    @Test("a record is read as it was written")
+    func roundTrip() {
+        let steps = ClockTrust.FirstSteps(until: 1_600_000, left: 10_000)
+        for (mark, firstSteps) in [(ClockTrust.Mark(wall: 5, uptime: 7), steps), (nil, nil)] {
+            let record = ClockRecord(
+                boot: "boot",
+                trust: ClockTrust(
+                    mark: mark, agreesSince: mark?.uptime, isTrusted: mark != nil, lastTrusted: 9,
+                    firstSteps: firstSteps), confirmation: 3)
+            #expect(ClockRecord(record.bytes) == record)
+        }
+        let text = #"{"boot":"b","trusted":1,"last_trusted":1,"confirmation":0,"first_steps_left":-1}"#
+        #expect(ClockRecord(Array(text.utf8)) == nil)
+    }
+
     @Test("what cannot be read is a doubt", arguments: Content.allCases)
     private func unreadable(_ content: Content) throws {
         let folder = try folder()

@@ -42,6 +42,16 @@ package struct ClockTrust: Sendable, Equatable {
         func time(at uptime: Int64) -> Int64 { wall + (uptime - self.uptime) }
     }
 
+    /// The steps by which a machine that was just started may set its clock.
+    package struct FirstSteps: Sendable, Equatable {
+        /// The uptime until which a step may reset the mark.
+        package var until: Int64
+        /// How far the clock may still be set.
+        package var left: Int64
+
+        package init(until: Int64, left: Int64) { (self.until, self.left) = (until, left) }
+    }
+
     /// Why the clock is not trusted.
     package enum Doubt: Sendable, Equatable {
         /// The wall clock differs by this many milliseconds from the expected time.
@@ -92,9 +102,8 @@ package struct ClockTrust: Sendable, Equatable {
     package private(set) var doubt: Doubt?
     /// The last reason for which the clock was not trusted. It stays after the clocks agree again.
     package private(set) var lastDoubt: Doubt?
-    /// The uptime until which a step may reset the mark; nil if no step may.
-    private var settlesUntil: Int64?
-    private var stepsLeft = ClockTrust.mostFirstSteps
+    /// Nil if no step may reset the mark.
+    package private(set) var firstSteps: FirstSteps?
     private var needsConfirmation = false
     private var needsRecord = false
     private var newestRecord: Int64 = 0
@@ -102,10 +111,13 @@ package struct ClockTrust: Sendable, Equatable {
     private var needsStore = false
 
     /// Restores a saved state.
-    package init(mark: Mark?, agreesSince: Int64?, isTrusted: Bool, lastTrusted: Int64) {
+    package init(
+        mark: Mark?, agreesSince: Int64?, isTrusted: Bool, lastTrusted: Int64, firstSteps: FirstSteps? = nil
+    ) {
         (self.mark, self.agreesSince, self.isTrusted, self.lastTrusted) = (
             mark, agreesSince, isTrusted, lastTrusted
         )
+        self.firstSteps = firstSteps
     }
 
     /// Judges the clock when a server starts. After a long stop, the clock is trusted at once if nothing
@@ -115,12 +127,18 @@ package struct ClockTrust: Sendable, Equatable {
         if let last, beginning.isSameBoot, last.mark != nil {
             self = last
             if let since = agreesSince, since > reading.uptime { agreesSince = nil }
-            // A clock that was trusted without a comparison a moment ago may still be synchronized.
-            settlesUntil = isTrusted ? agreesSince.map { $0 + ClockTrust.patience } : nil
+            // A clock that was trusted without a comparison a moment ago may still be synchronized. A start
+            // begins no other ten minutes.
+            if !isTrusted || (firstSteps?.until ?? 0) > reading.uptime + ClockTrust.patience {
+                firstSteps = nil
+            }
         } else {
             let floor = max(last?.lastTrusted ?? 0, beginning.newestRecord)
             self.init(mark: nil, agreesSince: nil, isTrusted: last?.isTrusted ?? true, lastTrusted: floor)
-            settlesUntil = reading.uptime + ClockTrust.patience
+            firstSteps =
+                beginning.isLastUnreadable
+                ? nil
+                : FirstSteps(until: reading.uptime + ClockTrust.patience, left: ClockTrust.mostFirstSteps)
             // With a database, its clock decides. Without one, distrust survives the machine's restart.
             needsConfirmation = !beginning.needsStore && last.map { !$0.isTrusted && $0.isInDoubt } ?? false
             needsRecord = beginning.isLastUnreadable && !beginning.isWatched && !beginning.needsStore
@@ -173,7 +191,7 @@ package struct ClockTrust: Sendable, Equatable {
         guard storeDoubt(of: reading) == nil else { return false }
         mark = Mark(wall: reading.wall, uptime: reading.uptime)
         (isTrusted, agreesSince, doubt) = (true, reading.uptime, nil)
-        (needsConfirmation, needsRecord, settlesUntil) = (false, false, nil)
+        (needsConfirmation, needsRecord, firstSteps) = (false, false, nil)
         lastTrusted = min(reading.wall, reading.store ?? reading.wall)
         return true
     }
@@ -181,14 +199,14 @@ package struct ClockTrust: Sendable, Equatable {
     /// Accepts the small steps by which a machine that has just restarted sets its clock. Deletions wait ten
     /// minutes after each step.
     private mutating func settle(_ reading: Reading) {
-        guard let mark, let end = settlesUntil else { return }
-        guard reading.uptime < end else {
-            settlesUntil = nil
+        guard let mark, let steps = firstSteps else { return }
+        guard reading.uptime < steps.until else {
+            firstSteps = nil
             return
         }
         let step = reading.wall - mark.time(at: reading.uptime)
-        guard abs(step) > ClockTrust.tolerance, abs(step) <= stepsLeft else { return }
-        stepsLeft -= abs(step)
+        guard abs(step) > ClockTrust.tolerance, abs(step) <= steps.left else { return }
+        firstSteps?.left -= abs(step)
         agreesSince = nil
         self.mark = Mark(wall: reading.wall, uptime: reading.uptime)
     }

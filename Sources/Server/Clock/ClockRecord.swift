@@ -67,11 +67,18 @@ struct ClockRecord: Equatable {
             mark = ClockTrust.Mark(wall: wall, uptime: uptime)
         }
         if value("agrees_since") != nil, integer("agrees_since") == nil { return nil }
+        var steps: ClockTrust.FirstSteps?
+        if value("first_steps_until") != nil || value("first_steps_left") != nil {
+            guard let until = integer("first_steps_until"), let left = integer("first_steps_left") else {
+                return nil
+            }
+            steps = ClockTrust.FirstSteps(until: until, left: left)
+        }
         self.init(
             boot: boot,
             trust: ClockTrust(
                 mark: mark, agreesSince: integer("agrees_since"), isTrusted: isTrusted == 1,
-                lastTrusted: lastTrusted), confirmation: confirmation)
+                lastTrusted: lastTrusted, firstSteps: steps), confirmation: confirmation)
     }
 
     init(boot: String, trust: ClockTrust, confirmation: Int64) {
@@ -87,6 +94,11 @@ struct ClockRecord: Equatable {
             members += [("mark_wall", .integer(mark.wall)), ("mark_uptime", .integer(mark.uptime))]
         }
         if let since = trust.agreesSince { members.append(("agrees_since", .integer(since))) }
+        if let steps = trust.firstSteps {
+            members += [
+                ("first_steps_until", .integer(steps.until)), ("first_steps_left", .integer(steps.left)),
+            ]
+        }
         return Array((JSONValue.object(members).text + "\n").utf8)
     }
 }
