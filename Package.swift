@@ -388,7 +388,7 @@ let package = Package(
                 "CountersignHandshake", "CountersignSchemes", "CountersignSeal", "CountersignServer",
                 "CountersignTransport", "CountersignTrust",
                 "CountersignVault",
-                "CountersignWire",
+                "CountersignWire", "ScriptedClock",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
         .testTarget(

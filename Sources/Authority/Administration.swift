@@ -146,7 +146,10 @@ extension Deployment {
     ) throws(OperationalError) -> [(name: String, setting: StoredSetting?)] {
         var changes: [(name: String, setting: StoredSetting?)] = []
         for assignment in assignments {
-            let (key, value) = try PolicyKey.change(assignment, at: clock.now)
+            let (key, value) = try PolicyKey.change(assignment, at: clock.estimate)
+            if key.name == "enforcement", Enforcement(value ?? "")?.endsByDate == true {
+                try requireClock(for: "policy enforcement")
+            }
             if key.name == PolicyKey.breachedPasswords, let value { try checkList(at: value) }
             let setting: StoredSetting? =
                 switch (value, key.visibility) {

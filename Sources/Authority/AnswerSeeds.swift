@@ -35,7 +35,7 @@ extension Deployment {
     package func answerKey() throws(OperationalError) -> Secret { try answerSeeds().current }
 
     /// Created at first use.
-    package func answerSeeds() throws(OperationalError) -> AnswerSeeds { try answerSeeds(at: clock.now) }
+    package func answerSeeds() throws(OperationalError) -> AnswerSeeds { try answerSeeds(at: clock.estimate) }
 
     func answerSeeds(at now: Int64) throws(OperationalError) -> AnswerSeeds {
         try storedAnswerSeeds(at: now).seeds
@@ -80,6 +80,7 @@ extension Deployment {
     package func rotateAnswerKey(
         _ rotation: AnswerKeyRotation, at now: Int64
     ) throws(OperationalError) -> AnswerSeeds {
+        try requireClock(for: "answer key")
         let (seeds, stored) = try storedAnswerSeeds(at: now)
         let lacking = try releases(addedBefore: seeds.nextMade, liveAt: now)
         if case .onlyIfEveryReleaseHasTheNextKey = rotation, !lacking.isEmpty {

@@ -30,6 +30,7 @@ extension Deployment {
     /// Makes the next key the current one, and a new key the next one. Two concurrent rotations end with
     /// the same current key.
     package func rotateAssertionKeys(at now: Int64) throws(OperationalError) {
+        try requireClock(for: "assertion keys")
         let seeds = try assertionSeeds()
         guard let publicHalf = AnswerKey.publicHalf(of: seeds.current) else { throw Deployment.alteredSeeds }
         let rotated = AssertionSeeds(

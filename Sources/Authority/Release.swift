@@ -64,6 +64,7 @@ extension Deployment {
     /// not decrease, so that a device that was refused is not accepted again as time passes.
     package func retire(_ id: KeyID, with retirement: AppRelease.Retirement) throws(OperationalError) {
         try Deployment.check(retirement)
+        try requireClock(for: "retirement of \(id)")
         let audit = auditDraft(
             for: .releaseRetire, on: .release(id, of: try release(id).app), details: retirement.auditDetails)
         guard try store.retire(id, with: retirement, recording: audit) == .yes else {

@@ -149,8 +149,9 @@ package protocol TimeSource: Sendable {
     func isPresent(_ time: Int64) -> Bool
     /// The best estimate of the time, in whole Unix seconds, for records that contain their time.
     var estimate: Int64 { get }
-    /// Whether another clock contradicts this one now.
-    var isInDoubt: Bool { get }
+    /// Why the clock is not right, as one sentence without its full stop, for an operator: the clock that
+    /// contradicts it, and the difference. Nil while none does.
+    var contradiction: String? { get }
     /// The time for deletions; nil if this clock may cause none.
     var sweepTime: TrustedTime? { get }
 }
@@ -159,11 +160,14 @@ extension TimeSource {
     package func hasCome(_ time: Int64) -> Bool { true }
     package func isPresent(_ time: Int64) -> Bool { true }
     package var estimate: Int64 { now }
-    package var isInDoubt: Bool { false }
+    package var contradiction: String? { nil }
+    /// Whether another clock contradicts this one now.
+    package var isInDoubt: Bool { contradiction != nil }
     package var sweepTime: TrustedTime? { nil }
 }
 
-/// The machine's wall clock, for commands that a person runs. A server has a ``TrustedClock``.
+/// The machine's wall clock, unjudged: for what opens no deployment, and for tests. Servers and commands have
+/// a ``TrustedClock``.
 package struct SystemTime: TimeSource {
     package init() {}
 

@@ -42,6 +42,43 @@ import Testing
         #expect(try found() == [false, false])
     }
 
+    /// The backend was told of each of them, and may still refer to it.
+    @Test func aFormerUserIDIsForNoOtherAccount() throws {
+        let deployment = try deployment(folder.data)
+        let app = try #require(AppName("demo"))
+        _ = try deployment.addApp(app, settings: [], requiring: .signed, at: 5)
+        let (alice, bob) = (try AccountName(normalizing: "alice"), try AccountName(normalizing: "bob"))
+        let number = try deployment.addAccount(alice, of: app, password: nil, userID: 72, at: 6).number
+        _ = try deployment.addAccount(bob, of: app, password: nil, at: 6)
+        func set(_ id: Int64?, of name: AccountName) throws {
+            _ = try deployment.setUserID(id, of: name, in: app, at: 7)
+        }
+        func isRefused(_ id: Int64) throws -> Bool {
+            let refused = #expect(throws: OperationalError.self) { try set(id, of: bob) }
+            let eve = try AccountName(normalizing: "eve")
+            #expect(throws: OperationalError.self) {
+                try deployment.addAccount(eve, of: app, password: nil, userID: id, at: 8)
+            }
+            return refused?.message.contains("another account has, or had, this user id") == true
+        }
+        try set(74, of: alice)
+        #expect(try isRefused(72) && isRefused(74))
+        try set(nil, of: alice)
+        #expect(try isRefused(72) && isRefused(74))
+        // Its own account may have each of them again.
+        for id: Int64 in [72, 74, 73] { try set(id, of: alice) }
+        #expect(try deployment.store.account(number)?.userID == 73)
+        // Nothing tells of an erased account which ids it had.
+        let pair = try #require(
+            deployment.tombstoneKey().tombstones(ofID: 72, to: nil, of: number, in: app).former)
+        #expect(try deployment.store.hasTombstone(pair.idOfAccount, of: app))
+        _ = try deployment.eraseAccount(alice, of: app, at: 9)
+        #expect(try !deployment.store.hasTombstone(pair.idOfAccount, of: app))
+        for id: Int64 in [72, 73, 74] { #expect(try isRefused(id)) }
+        try set(75, of: bob)
+        #expect(try deployment.verifyAudit().findings == [])
+    }
+
     @Test func anErasedNameStaysTaken() throws {
         let deployment = try deployment(folder.data)
         let (app, other) = (try #require(AppName("demo")), try #require(AppName("other")))

@@ -63,6 +63,7 @@ final class FailingStore: Store {
         snapshots.withLock { $0.append(UInt(pthread_self())) }
         return try base.snapshot()
     }
+    func clock() throws(OperationalError) -> Int64? { try base.clock() }
     func revision() throws(OperationalError) -> Int64 { try base.revision() }
     func state(askingForAuditRecord number: Int64) throws(OperationalError) -> StoreState {
         try base.state(askingForAuditRecord: number)

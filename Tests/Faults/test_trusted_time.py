@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import signal
+import time
 import urllib.error
 import urllib.request
 
@@ -13,7 +14,7 @@ import pytest
 
 from bearer import PREFIX, add_app, asked, bearing, login
 from clock import Clock
-from gateway import Gateway
+from gateway import Gateway, run
 from nodes import Cluster, sent
 from ports import reserve_port
 from postgres import Postgres, programs
@@ -245,6 +246,18 @@ def test_a_jump_while_no_server_runs(place):
     assert place.bearing(made["token"]) == "unavailable" and not place.trusts()
 
 
+def test_restarts_do_not_refill_the_allowance_of_first_steps(place):
+    """Small steps of a machine that was just started are taken for its synchronization: two minutes in all."""
+    place.gateway.admin("app", "policy", "demo", "--set", "session-idle=15m")
+    made = place.logs_in("user-0")
+    for number in range(1, 9):
+        place.clock.jumps(number * 120)
+        assert place.gateway.stop() == 0
+        place.gateway.start()
+        assert place.causes() == ([] if number == 1 else ["clock-set"]), number
+    assert place.bearing(made["token"]) == "unavailable"
+
+
 def test_a_restart_of_the_machine(place):
     """Its uptime measures nothing of the time before."""
     place.waits(700)
@@ -324,15 +337,20 @@ def signed_at(answer) -> int:
     return int(re.search("created=([0-9]+)", answer.get("signature-input"))[1])
 
 
-@pytest.mark.parametrize("kept", [b"{", b'{"boot":"x","trusted":1,"last_trusted":1,"confirmation":0,"mark_wall":0,"mark_uptime":-9223372036854775808}'],
-                         ids=["damaged", "overflowing"])
+@pytest.mark.parametrize("kept", [b"{", b"{" * 5_000, None, b'{"boot":"x","trusted":1,"last_trusted":1,"confirmation":0,"mark_wall":0,"mark_uptime":-9223372036854775808}'],
+                         ids=["damaged", "oversized", "a folder", "overflowing"])
 def test_a_damaged_record_of_the_clock_launders_no_jump(place, kept):
     place.waits(700)
     made = place.logs_in("user-0")
     place.clock.jumps(DAYS_91)
     assert place.bearing(made["token"]) == "unavailable"
     assert place.gateway.stop() == 0
-    (place.gateway.data / "clock").write_bytes(kept)
+    path = place.gateway.data / "clock"
+    path.unlink()
+    if kept is None:
+        path.mkdir()
+    else:
+        path.write_bytes(kept)
     place.gateway.start()
     assert place.bearing(made["token"]) == "unavailable" and not place.trusts()
     assert "is damaged" in place.gateway.log_path.read_text()
@@ -383,6 +401,34 @@ def test_old_clients_begin_no_session_by_a_clock_in_doubt(tmp_path):
         (session,) = json.loads(gateway.admin("session", "list", "shop", "--ended", "--json").out)["sessions"]
         assert session["ended"] == "signed-out" and abs(session["ended_at"] - place.clock.now) < 60
         assert logs_in(*version)["userId"] == 7
+
+
+@pytest.mark.skipif(programs() is None, reason="no postgres")
+def test_a_command_under_a_wrong_clock_spoils_no_node(tmp_path):
+    """Its records have the database's time, so that the nodes' own clocks do not look wrong after a restart; it makes no code."""
+    database, wrong = Postgres(), Clock(tmp_path / "wrong")
+    wrong.jumps(DAYS_91)
+    environments = {number: {"COUNTERSIGN_REPLAY": "postgres"} for number in (0, 1)}
+    with Cluster(tmp_path, database.create("commands"), (), (), accounts=2, environments=environments) as cluster:
+        first = cluster.nodes[0]
+
+        def under_it(*words: str, stdin: str = ""):
+            return run(*words, "--data", first.data, stdin=stdin, environment={**first.environment, **wrong.environment})
+
+        added = under_it("account", "add", "demo", "zoe")
+        assert added.returncode == 0, added.err
+        for words in (("account", "reset", "demo", "user-1"), ("account", "code", "demo", "user-1")):
+            refused = under_it(*words)
+            assert refused.returncode == 1 and "ahead of the database's" in refused.err and refused.out == "", refused.err
+        newest = json.loads(first.admin("audit", "list", "--json").out)["records"][-1]
+        assert newest["action"] == "account.add" and newest["time"] <= time.time() + 5
+        for node in cluster.nodes:
+            assert node.stop() == 0
+            path = node.data / "clock"
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"boot": "another"}))
+            node.start()
+            until(lambda node=node: node.causes() == [], node.causes)
+    database.remove()
 
 
 @pytest.mark.skipif(programs() is None or not is_installed(), reason="no postgres, or no redis-server")

@@ -207,6 +207,29 @@ import Testing
         #expect(!clock.confirm() && !clock.trust.isTrusted, "it differs from the database's")
     }
 
+    @Test("records are never later than the database's clock and the tolerance")
+    func latestEstimate() {
+        var beginning = ClockTrust.Beginning()
+        beginning.needsStore = true
+        // From the first reading on, without a mark.
+        let script = ScriptedClock(wall: Self.start + Self.days91)
+        let clock = TrustedClock(reading: script.clocks)
+        clock.hear(storeTime: Self.start * 1_000, at: script.clocks().uptime)
+        clock.begin(beginning)
+        #expect(clock.estimate == Self.start)
+        #expect(clock.contradiction == "the clock is \(Self.days91) s ahead of the database's")
+        // With a mark, when both clocks of the machine are ahead.
+        let (other, watched) = Self.server(beginning)
+        watched.hear(storeTime: Self.start * 1_000, at: other.clocks().uptime)
+        watched.begin(beginning)
+        other.advance(100)
+        watched.hear(storeTime: (Self.start + 40) * 1_000, at: other.clocks().uptime)
+        #expect(watched.estimate == Self.start + 45)
+        other.jump(-100)
+        watched.hear(storeTime: Self.start * 1_000, at: other.clocks().uptime)
+        #expect(watched.estimate == Self.start + 5)
+    }
+
     @Test("another database server whose clock differs by less than the tolerance changes nothing")
     func failOver() {
         var beginning = ClockTrust.Beginning()
@@ -231,6 +254,45 @@ import Testing
         #expect(clock.sweepTime == nil)
         script.jump(131 - abs(step))
         #expect(clock.trust.doubt == .jumped((131 - abs(step)) * 1_000))
+    }
+
+    @Test("starts in the same boot refill no allowance of first steps")
+    func firstStepsOfManyStarts() {
+        let script = ScriptedClock(wall: Self.start)
+        var beginning = ClockTrust.Beginning()
+        func starts() -> ClockTrust {
+            let clock = TrustedClock(reading: script.clocks)
+            clock.begin(beginning)
+            (beginning.last, beginning.isSameBoot) = (clock.trust, true)
+            return clock.trust
+        }
+        #expect(starts().isTrusted)
+        script.jump(120)
+        #expect(starts().isTrusted, "the machine sets its clock")
+        script.advance(400)
+        #expect(starts().firstSteps == ClockTrust.FirstSteps(until: 1_600_000, left: 10_000))
+        script.jump(120)
+        #expect(starts().doubt == .jumped(120_000))
+        script.jump(-120)
+        #expect(starts().doubt == nil)
+        script.jump(8)
+        #expect(starts().doubt == .jumped(8_000), "a clock that was in doubt is not being synchronized")
+    }
+
+    @Test("the first steps end ten minutes after the first start, and not after the last")
+    func endOfFirstSteps() {
+        let script = ScriptedClock(wall: Self.start)
+        var beginning = ClockTrust.Beginning()
+        for _ in 0..<7 {
+            let clock = TrustedClock(reading: script.clocks)
+            clock.begin(beginning)
+            (beginning.last, beginning.isSameBoot) = (clock.trust, true)
+            script.advance(100)
+        }
+        script.jump(60)
+        let clock = TrustedClock(reading: script.clocks)
+        clock.begin(beginning)
+        #expect(clock.trust.doubt == .jumped(60_000))
     }
 
     @Test("a node that starts with a wrong clock is trusted ten minutes after it agrees with the database")

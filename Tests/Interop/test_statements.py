@@ -64,4 +64,4 @@ def test_few_statements_however_many_rows(served, note):
     fill(served)
     # The audit log has more records to name accounts of.
     for path in MOST.keys() - {"/api/v1/audit", "/"}:
-        assert len(run_by(served, path)) == len(first[path]), path
+        assert 0 < len(run_by(served, path)) <= MOST[path], path

@@ -32,7 +32,7 @@ import Testing
             #expect(try database.run(sql) == 1)
             let name = sql.contains("bob") ? "new" : "ada"
             #expect(throws: OperationalError.self) { try takes(name, in: store) }
-            let change = AccountChange.setUserID(77, tombstone: nil)
+            let change = AccountChange.setUserID(77, reserving: nil)
             #expect(throws: OperationalError.self) {
                 try store.change(3, if: .anything, applying: change, at: 9, recording: .counting)
             }

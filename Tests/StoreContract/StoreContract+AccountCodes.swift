@@ -59,11 +59,11 @@ extension StoreContract {
         #expect(try redeem("12345678", for: other, of: account, under: key).verdict == .none)
         #expect(try redeem("12345678", of: account, under: key, at: 200).verdict == .none, "it has expired")
         for left in stride(from: StoredAccountCode.mostTries - 1, through: 1, by: -1) {
-            let (verdict, isRecorded) = try redeem("12345679", of: account, under: key)
+            let (verdict, isRecorded) = try redeem("12345679", code.id, of: account, under: key)
             guard case .wrong(let rest) = verdict else {
                 throw OperationalError(.failed, message: "\(verdict)")
             }
-            #expect(rest.map(\.triesLeft) == [left] && isRecorded)
+            #expect(rest.triesLeft == left && isRecorded)
         }
         let (verdict, isRecorded) = try redeem("1234 5678", of: account, under: key)
         #expect(verdict == .right && isRecorded)
@@ -71,7 +71,9 @@ extension StoreContract {
         #expect(try redeem("12345678", of: account, under: key) == (.none, false), "it is used up")
         // After the last try the right one is refused, too. Its row still counts for the pace.
         #expect(try add(code, of: account) == .yes)
-        for _ in 0..<StoredAccountCode.mostTries { _ = try redeem("00000000", of: account, under: key) }
+        for _ in 0..<StoredAccountCode.mostTries {
+            _ = try redeem("00000000", code.id, of: account, under: key)
+        }
         #expect(try redeem("12345678", of: account, under: key) == (.none, false))
         #expect(try triesLeft(account) == [0])
         #expect(try make().forgetAccountCodes(madeBefore: 100, limit: 9) == 0)
@@ -99,18 +101,48 @@ extension StoreContract {
         // With another code's id, the right digits are a wrong code.
         guard case .wrong = try redeem("12345678", strangers[1].id, of: account, under: key, at: 120).verdict
         else { throw OperationalError(.failed, message: "the code of another id") }
-        // Without an id, a wrong code is a try at each that is good.
-        guard case .wrong(let tried) = try redeem("99999999", of: account, under: key, at: 120).verdict else {
-            throw OperationalError(.failed, message: "no wrong code")
-        }
-        #expect(tried.map(\.triesLeft).sorted() == [3, 4, 4, 4])
-        #expect(try triesLeft(account) == [4, 0, 3, 4, 4])
+        #expect(try triesLeft(account) == [5, 0, 4, 5, 5])
+        try unnamedGuessesAreBounded(account, under: key)
+        #expect(try triesLeft(account) == [5, 0, 4, 5, 5], "no code has lost a try")
         #expect(try redeem("12345678", owners.id, of: account, under: key, at: 120).verdict == .right)
         #expect(try make().accountCodes(of: account.number) == [], "all of the purpose are used up")
-        // Any of them is accepted without an id.
-        for each in [owners, strangers[0]] { #expect(try add(each, of: account) == .yes) }
-        #expect(try redeem("12345678", of: account, under: key, at: 120).verdict == .right)
+        // The budget outlives them, and has one entry an hour. Any of them is accepted without an id.
+        let later = 120 + CodePace.interval
+        let fresh = try code("12345678", of: account, under: key, made: 200, until: later + 9)
+        #expect(try add(fresh, of: account) == .yes)
+        guard case .exhausted = try redeem("12345678", of: account, under: key, at: later - 1).verdict else {
+            throw OperationalError(.failed, message: "a budget that a right code filled")
+        }
+        #expect(
+            try redeem("99999999", of: account, under: key, at: later).verdict
+                == .wrongWithoutID(UnnamedGuesses(left: 0, since: later)))
+        #expect(try make().forgetAccountCodes(madeBefore: .at(later + 1), limit: 9) == 2)
+        #expect(try add(fresh, of: account) == .yes)
+        #expect(try redeem("12345678", of: account, under: key, at: later).verdict == .right)
         #expect(try make().set(verification: nil, of: account.number, recording: .counting) == .yes)
+    }
+
+    /// Wrong entries without an id cost no code a try. There are 25, and then one an hour.
+    private func unnamedGuessesAreBounded(_ account: Account, under key: AccountCodeKey) throws {
+        let (first, isRecorded) = try redeem("99999999", of: account, under: key, at: 120)
+        let left = UnnamedGuesses.most - 1
+        #expect(first == .wrongWithoutID(UnnamedGuesses(left: left, since: 120)) && isRecorded)
+        // Unrecorded: the log of the tests has room for 255 records.
+        let attempt = AccountCodeAttempt(
+            try entered("99999999"), for: .verify, of: account.number, under: key, at: 120)
+        for left in (0..<left).reversed() {
+            let verdict = try make().redeem(attempt) { _ in nil }
+            #expect(verdict == .wrongWithoutID(UnnamedGuesses(left: left, since: 120)))
+        }
+        let exhausted = UnnamedGuesses(left: 0, since: 120)
+        for digits in ["99999999", "12345678"] {
+            let (verdict, _) = try redeem(digits, of: account, under: key, at: 120)
+            #expect(verdict == .exhausted(exhausted), "the right one is compared no more, either")
+        }
+        // Another purpose has a budget of its own, and the row of the budget is no code.
+        let budget = AccountCodeID.unnamedGuesses(at: .verify)
+        #expect(try redeem("12345678", budget, of: account, under: key, at: 120).verdict == .none)
+        #expect(try make().accountCodes(of: account.number).allSatisfy { $0.id != budget })
     }
 
     /// Five in a day, then one an hour: whoever asks for codes all the time gets 28 in a day.

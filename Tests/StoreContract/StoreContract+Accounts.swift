@@ -143,11 +143,11 @@ extension StoreContract {
         account = try #require(try make().account(bob.number))
         #expect(account.legacy == nil && account.registration == registration && account.userID == nil)
 
-        #expect(try change(.setUserID(7, tombstone: nil)) == .taken, "ada's")
-        #expect(try change(.setUserID(22, tombstone: nil)) == .yes(ended: []))
-        #expect(try change(.setUserID(nil, tombstone: nil)) == .yes(ended: []))
+        #expect(try change(.setUserID(7, reserving: nil)) == .taken, "ada's")
+        #expect(try change(.setUserID(22, reserving: nil)) == .yes(ended: []))
+        #expect(try change(.setUserID(nil, reserving: nil)) == .yes(ended: []))
         #expect(try make().account(bob.number)?.userID == nil)
-        #expect(try change(.setUserID(22, tombstone: nil)) == .yes(ended: []))
+        #expect(try change(.setUserID(22, reserving: nil)) == .yes(ended: []))
 
         #expect(try change(.remove) == .yes(ended: []))
         account = try #require(try make().account(bob.number))

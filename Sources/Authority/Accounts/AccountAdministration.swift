@@ -63,6 +63,7 @@ extension Deployment {
         guard let account = try store.account(name, of: app), account.state != .removed else {
             throw OperationalError(.missing, message: "account \(name): \(app) has none of that name")
         }
+        try requireClock(for: "reset code")
         let code = ResetCode()
         let until = now + lifetime
         let draft = auditDraft(
@@ -208,19 +209,21 @@ extension Deployment {
     }
 
     /// Sets the user id that the backend gave, or clears it; nothing happens if it is set already. Ends the
-    /// account's sessions.
+    /// account's sessions. The former id stays reserved for this account.
     package func setUserID(
         _ userID: Int64?, of name: AccountName, in app: AppName, at now: Int64
     ) throws(OperationalError) -> [SessionID] {
         try Deployment.checkGiven(userID)
-        guard try account(name, of: app).userID != userID else { return [] }
+        let account = try account(name, of: app)
+        guard account.userID != userID else { return [] }
         if userID != nil { try store.verifyNames() }
         let told: [(name: String, value: JSONValue)] = [
             ("user_id", userID == nil ? "cleared" : "set")
         ]
-        let tombstone = try tombstones(of: name, userID: userID, in: app).userID
+        let tombstones = try tombstoneKey().tombstones(
+            ofID: account.userID, to: userID, of: account.number, in: app)
         return try change(
-            name, of: app, applying: .setUserID(userID, tombstone: tombstone), action: .accountUserID,
+            name, of: app, applying: .setUserID(userID, reserving: tombstones), action: .accountUserID,
             details: told, at: now)
     }
 
@@ -238,7 +241,8 @@ extension Deployment {
             generation.advance()
             return ended
         case .missing, .refused:
-            throw OperationalError(.failed, message: "account \(name): was removed meanwhile")
+            throw OperationalError(
+                .failed, message: "account \(name): was removed or changed meanwhile")
         case .taken:
             throw OperationalError(
                 .failed, message: "account \(name): another account has, or had, this user id")

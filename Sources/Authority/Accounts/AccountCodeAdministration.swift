@@ -6,7 +6,11 @@ import CountersignWire
 extension Deployment {
     package enum CodeRedemption: Sendable, Equatable {
         case accepted
+        /// With the tries that are left of the code with this id, or of entries without one.
         case wrong(triesLeft: Int64)
+        /// Too many wrong codes were entered without an id. The next entry without one is compared at that
+        /// time; codes are valid as before, with their ids.
+        case limited(until: Int64)
         /// There is no valid code of that purpose.
         case none
     }
@@ -25,6 +29,7 @@ extension Deployment {
         for purpose: CodePurpose, of name: AccountName, in app: AppName, lifetime: Int64, at now: Int64
     ) throws(OperationalError) -> MadeCode {
         let number = try unlockedAccount(name, of: app).number
+        try requireClock(for: "code")
         let code = AccountCode()
         let until = now + min(lifetime, CodePace.period)
         let stored = try codeKey().stored(code, for: purpose, of: number, made: now, until: until)
@@ -51,7 +56,8 @@ extension Deployment {
     }
 
     /// If the code is right, uses up all codes of the purpose; for ``CodePurpose/verify``, also verifies the
-    /// account. Without `id`, a wrong code costs each of these codes a try.
+    /// account. A wrong code costs the code with this id a try; without `id`, it counts against
+    /// ``UnnamedGuesses`` and costs no code one.
     package func redeem(
         _ code: AccountCode, for purpose: CodePurpose, _ id: AccountCodeID? = nil, of name: AccountName,
         in app: AppName, at now: Int64
@@ -64,12 +70,12 @@ extension Deployment {
         }
         let verdict = try store.redeem(attempt) { verdict in
             switch verdict {
-            case .none: return nil
+            case .none, .exhausted: return nil
             case .right where purpose == .verify:
                 return auditDraft(
                     for: .accountVerify, on: .account(name, of: app),
                     details: [("verified", true), ("by", "code")])
-            case .right, .wrong:
+            case .right, .wrong, .wrongWithoutID:
                 return auditDraft(
                     for: .accountRedeem, on: .account(name, of: app),
                     details: [
@@ -79,7 +85,9 @@ extension Deployment {
         }
         switch verdict {
         case .right: return .accepted
-        case .wrong(let tried): return .wrong(triesLeft: tried.map(\.triesLeft).max() ?? 0)
+        case .wrong(let code): return .wrong(triesLeft: code.triesLeft)
+        case .wrongWithoutID(let guesses): return .wrong(triesLeft: guesses.left)
+        case .exhausted(let guesses): return .limited(until: guesses.end)
         case .none: return .none
         }
     }

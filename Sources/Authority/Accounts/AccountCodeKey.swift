@@ -32,12 +32,13 @@ package struct AccountCodeAttempt: Sendable {
     package let purpose: CodePurpose
     /// When the account is verified if the code is right; nil unless the purpose is ``CodePurpose/verify``.
     package let verified: Int64?
-    private let id: AccountCodeID?
+    /// Nil for an attempt without an id, which has a budget of its own.
+    package let id: AccountCodeID?
     private let digest: [UInt8]
     private let now: Int64
 
-    /// With `id`, the attempt counts against that code only. Without it, it counts against each code of the
-    /// purpose. `now` is in whole Unix seconds.
+    /// With `id`, the attempt counts against that code only. Without it, it is compared with each code of the
+    /// purpose, and counts against ``UnnamedGuesses``. `now` is in whole Unix seconds.
     package init(
         _ code: AccountCode, for purpose: CodePurpose, _ id: AccountCodeID? = nil, of account: Int64,
         under key: AccountCodeKey, at now: Int64
@@ -49,21 +50,29 @@ package struct AccountCodeAttempt: Sendable {
 
     package enum Verdict: Sendable, Equatable {
         case right
-        /// The codes that the attempt was compared with, after this try was counted.
-        case wrong([StoredAccountCode])
+        /// The code with the attempt's id, after this try was counted.
+        case wrong(StoredAccountCode)
+        /// The budget of attempts without an id, after this one was counted.
+        case wrongWithoutID(UnnamedGuesses)
+        /// The attempt has no id, and the budget is used up: the code was compared with none.
+        case exhausted(UnnamedGuesses)
         /// There is no valid code: none was made, or it was used or tried too often, or it has expired.
         case none
     }
 
-    /// Compares the code with the account's stored codes.
-    package func verdict(by stored: [StoredAccountCode]) -> Verdict {
-        var compared = stored.filter { $0.purpose == purpose && (id ?? $0.id) == $0.id && $0.isGood(at: now) }
-        guard !compared.isEmpty else { return .none }
+    /// Compares the code with the account's stored codes. `guesses` is the stored budget of attempts without
+    /// an id; nil if there is none.
+    package func verdict(by stored: [StoredAccountCode], after guesses: UnnamedGuesses? = nil) -> Verdict {
+        let compared = stored.filter { $0.purpose == purpose && (id ?? $0.id) == $0.id && $0.isGood(at: now) }
+        guard var code = compared.first else { return .none }
+        let budget = (guesses ?? UnnamedGuesses(at: now)).updated(at: now)
+        if id == nil, budget.left <= 0 { return .exhausted(budget) }
         let isRight = compared.reduce(false) { found, code in
             ConstantTime.equals(digest.span, code.digest.span) == .equal || found
         }
         guard !isRight else { return .right }
-        for index in compared.indices { compared[index].triesLeft -= 1 }
-        return .wrong(compared)
+        guard id != nil else { return .wrongWithoutID(budget.next) }
+        code.triesLeft -= 1
+        return .wrong(code)
     }
 }

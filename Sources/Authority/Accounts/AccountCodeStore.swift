@@ -48,6 +48,9 @@ package struct AccountCodeID: Sendable, Hashable, CustomStringConvertible {
     /// A new random id.
     package init() { bytes = SystemRandom().bytes(AccountCodeID.count) }
 
+    /// The first bytes of `digest`.
+    init(digest: Digest32) { bytes = (0..<AccountCodeID.count).map { digest[$0] } }
+
     /// Nil unless `bytes` has eight bytes.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == AccountCodeID.count else { return nil }
@@ -73,9 +76,11 @@ package protocol AccountCodeStore: Sendable {
     func add(
         _ code: StoredAccountCode, of account: Int64, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountCodeInsertOutcome
-    /// Deletes the codes of the purpose if the code is right; otherwise counts the try. A right code for
-    /// ``CodePurpose/verify`` also updates the time of verification. `draft` returns the audit record for a
-    /// verdict, or nil for no record. Throws if codes of the account's group were deleted or put back.
+    /// Deletes the codes of the purpose if the code is right; otherwise counts the try: of the code with the
+    /// attempt's id, or of the budget of attempts without one (``UnnamedGuesses``), which outlives the codes.
+    /// A right code for ``CodePurpose/verify`` also updates the time of verification. `draft` returns the
+    /// audit record for a verdict, or nil for no record. Throws if codes of the account's group were deleted
+    /// or put back.
     func redeem(
         _ attempt: AccountCodeAttempt, recording draft: (AccountCodeAttempt.Verdict) -> AuditDraft?
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict

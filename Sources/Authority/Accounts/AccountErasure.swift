@@ -13,7 +13,8 @@ package protocol ErasureStore: Sendable {
     func uploadTickets(of account: Int64) throws(OperationalError) -> [UploadTicketRecord]
 
     /// Ends the account's sessions; removes its name, user id, pseudonym and credentials, its devices' names
-    /// and keys, its upload tickets and idempotent requests; keeps the tombstones. Adds the audit record
+    /// and keys, its upload tickets and idempotent requests; keeps the tombstones, and removes those that say
+    /// that this account had a former user id. Adds the audit record
     /// before it removes the pseudonym. Returns `missing` if the account is already erased, or has another
     /// name or user id.
     func erase(
@@ -150,7 +151,9 @@ extension Deployment {
         let requests = try requestLog()
         try requests?.erase(account.number)
         let outcome = try store.erase(
-            account, leaving: tombstones(of: name, userID: account.userID, in: app), at: now,
+            account,
+            leaving: tombstoneKey().tombstones(
+                of: name, userID: account.userID, numbered: account.number, in: app), at: now,
             recording: auditDraft(for: .accountErase, on: .account(name, of: app)))
         guard case .yes(let ended) = outcome else {
             throw OperationalError(.failed, message: "account \(name): was changed or erased meanwhile")

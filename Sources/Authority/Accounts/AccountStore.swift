@@ -113,15 +113,16 @@ package enum AccountChange: Sendable {
     /// Replaces all reset codes with this one. ``CodePace`` does not apply.
     case replaceResets(StoredReset)
     /// Replaces the backend's user id, or clears it. Ends all sessions: a client that stays signed in would
-    /// state the former id. `tombstone` is the one that an erased account with the new id would have.
-    case setUserID(Int64?, tombstone: AccountTombstone?)
+    /// state the former id. The former id stays reserved for this account; nil for accounts whose ids cannot
+    /// collide with former ones, as in tests.
+    case setUserID(Int64?, reserving: UserIDTombstones?)
 }
 
 package enum AccountChangeOutcome: Sendable, Equatable {
     /// With the sessions that the change ended.
     case yes(ended: [SessionID])
     case missing
-    /// Another account of the app has the user id, or an erased account had it.
+    /// Another account of the app has or had the user id.
     case taken
     /// No reset code can be made now.
     case refused(CodePace.Refusal)

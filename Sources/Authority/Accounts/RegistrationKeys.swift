@@ -103,6 +103,7 @@ extension Deployment {
     /// it has expired; the one before it is erased now. Fails, and changes nothing, if another process
     /// rotated at the same time.
     package func rotateRegistrationKey(at now: Int64) throws(OperationalError) {
+        try requireClock(for: "registration key")
         let (scalars, stored) = try registrationScalars()
         let rotated = RegistrationScalars(
             current: Secret(random: SealedBox.Receiver.count), former: (scalars.current, now))

@@ -282,6 +282,7 @@ extension Deployment {
                 .usage,
                 message: "token name `\(name)`: expected 1 to 64 letters, digits, `-`, `_`, `.` and `@`")
         }
+        if expires != nil { try requireClock(for: "token \(name)") }
         let (token, text) = APIToken.make(
             name, kind: .program, scopes: scopes, created: now, expires: expires)
         try APITokenFile(folder).change { (tokens) throws(OperationalError) in

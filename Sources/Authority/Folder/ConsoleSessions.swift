@@ -34,6 +34,7 @@ extension Deployment {
                 .usage,
                 message: "--name `\(name)`: expected 1 to 64 letters, digits, `-`, `_`, `.` and `@`")
         }
+        try requireClock(for: "link to the console")
         let (link, text) = APIToken.make(
             name, kind: .link, scopes: scopes, created: now, expires: now + APIToken.linkSeconds,
             sessionSeconds: min(max(seconds, 1), APIToken.longestConsoleSession))

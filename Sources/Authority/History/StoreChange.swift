@@ -50,7 +50,8 @@ package struct StoreChange: Sendable, Equatable {
         guard let columns = kept[table.name], let values = new ?? old,
             old != nil || added.contains(table.name)
         else { return nil }
-        if table == .releaseRollout, new == nil { return nil }
+        // An erasure removes tombstones that name the account; nothing ends by that.
+        if table == .releaseRollout || table == .erasedName, new == nil { return nil }
         if table == .meta, values["name"] != .bytes(Array(MetaName.webhooks.rawValue.utf8)) { return nil }
         if table == .session, let old, let new, decisive(old) == decisive(new) { return nil }
         var message = RowMessage(table)

@@ -63,6 +63,8 @@ extension Enforcement {
         }
     }
 
+    var endsByDate: Bool { if case .observe = self { true } else { false } }
+
     package var text: String {
         switch self {
         case .enforce: "enforce"

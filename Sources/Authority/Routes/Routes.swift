@@ -10,6 +10,7 @@ extension Deployment {
 
     /// Replaces the rule for the same path and methods, if there is one.
     package func setRoute(_ rule: RouteRule, of name: AppName) throws(OperationalError) {
+        if rule.enforcement?.endsByDate == true { try requireClock(for: "route \(rule.prefixText)") }
         try changeRoutes(of: name) { (rules) throws(OperationalError) in
             guard let set = rules.setting(rule) else {
                 throw OperationalError(

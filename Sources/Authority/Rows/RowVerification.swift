@@ -285,7 +285,7 @@ extension Deployment {
                 ("accepted", .array(named)), ("deleted", .integer(deleted)), ("rows", .integer(rows)),
                 ("tables", .array(Set(found.findings.map(\.table)).sorted().map { .string($0) })),
             ])
-        try store.set(.rowsAccepted, to: Array(String(clock.now).utf8), recording: draft)
+        try store.set(.rowsAccepted, to: Array(String(clock.estimate).utf8), recording: draft)
         return RowAcceptance(findings: found.findings, deleted: deleted, rows: rows)
     }
 }

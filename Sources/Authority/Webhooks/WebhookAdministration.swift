@@ -53,10 +53,10 @@ extension Deployment {
     /// Adds an event to the outbox that this endpoint alone is told.
     package func testWebhook(_ endpoint: WebhookEndpoint) throws(OperationalError) -> String {
         let id = WebhookNotice.makeID()
-        let notice = WebhookNotice(.test, at: clock.now, app: endpoint.app)
+        let notice = WebhookNotice(.test, at: clock.estimate, app: endpoint.app)
         try store.add(
             WebhookDelivery(
-                number: 0, endpoint: endpoint.id, event: id, created: clock.now, attempts: 0,
+                number: 0, endpoint: endpoint.id, event: id, created: clock.estimate, attempts: 0,
                 body: notice.body(id: id)))
         return id
     }

@@ -14,14 +14,17 @@ final class APITokenCheck: Sendable {
     private let known = Locked(KnownTokens())
 
     func token(
-        of request: Request, configuration: Configuration
+        of request: Request, configuration: Configuration, clock: TrustedClock
     ) throws(APIProblem) -> APIToken {
         let unauthorized = APITokenCheck.unauthorized
         guard let field = request.value(of: .authorization) else { throw unauthorized }
         let text = request.head.span.extracting(field.range)
         guard text.count > 7, text.extracting(0..<7).matchesWithoutCase("bearer ") else { throw unauthorized }
         let presented = text.extracting(7..<text.count)
-        guard let found = try token(presented, of: .program, configuration: configuration) else {
+        guard
+            let found = try token(
+                presented, of: .program, configuration: configuration, clock: clock)
+        else {
             throw unauthorized
         }
         return found
@@ -29,11 +32,11 @@ final class APITokenCheck: Sendable {
 
     /// Returns the live token with this text and kind, or nil if no such token exists or it has expired.
     func token(
-        _ text: Span<UInt8>, of kind: APIToken.Kind, configuration: Configuration
+        _ text: Span<UInt8>, of kind: APIToken.Kind, configuration: Configuration, clock: TrustedClock
     ) throws(APIProblem) -> APIToken? {
         do throws(OperationalError) {
             let all = try currentTokens(of: configuration)
-            return APIToken.find(text, of: kind, among: all, at: SystemTime().now)
+            return APIToken.find(text, of: kind, among: all, at: clock.estimate)
         } catch {
             // The caller has proved nothing, and learns no path.
             throw APIProblem(
@@ -43,9 +46,9 @@ final class APITokenCheck: Sendable {
     }
 
     /// Whether a token that was found before is still one: a call may have waited.
-    func isCurrent(_ token: APIToken, configuration: Configuration) -> Bool {
-        let now = SystemTime().now
-        return (try? currentTokens(of: configuration))?.contains {
+    func isCurrent(_ token: APIToken, for host: CommandHost) -> Bool {
+        let now = host.clock.estimate
+        return (try? currentTokens(of: host.configuration))?.contains {
             $0.id == token.id && !$0.hasExpired(at: now)
         }
             ?? false

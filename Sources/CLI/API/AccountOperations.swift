@@ -90,7 +90,7 @@ extension APIOperation {
             response: .object([
                 APIMember("app", schema: .text), APIMember("account", schema: .text),
                 APIMember("purpose", schema: .text), APIMember("accepted", schema: .boolean),
-                APIMember("reason", schema: .nullable(.choice(["wrong", "none"]))),
+                APIMember("reason", schema: .nullable(.choice(["wrong", "none", "limited"]))),
                 APIMember("tries_left", schema: .nullable(.count)),
             ])),
         APIOperation(

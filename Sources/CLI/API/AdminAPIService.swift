@@ -93,12 +93,14 @@ final class AdminAPIService: AdminAPI {
                 return .answered(try APIRouter.document(for: request), caller: nil)
             }
             guard path.hasPrefix("\(APIOperation.prefix)/") else { throw APIRouter.noPath }
-            let token = try tokens.token(of: request, configuration: configuration)
+            let token = try tokens.token(
+                of: request, configuration: configuration, clock: figures.clock)
             let known = Caller(
                 token: token,
                 host: CommandHost(
                     configuration: configuration, actor: .token(id: token.id, name: token.name),
-                    scopes: token.scopes, deployment: deployment, refusals: figures.refusals))
+                    scopes: token.scopes, deployment: deployment, clock: figures.clock,
+                    refusals: figures.refusals))
             caller = known
             let segments = try APIRouter.segments(of: path.dropFirst(APIOperation.prefix.utf8.count))
             if segments == ["commands"] {
@@ -176,7 +178,7 @@ final class AdminAPIService: AdminAPI {
         do {
             let pool = AdminAPIService.isSlow(command) ? slowPool : pool
             let response = try await pool.run(within: APIProblem.mostCommandMilliseconds, for: id) {
-                guard tokens.isCurrent(caller.token, configuration: caller.host.configuration) else {
+                guard tokens.isCurrent(caller.token, for: caller.host) else {
                     return APITokenCheck.unauthorized.response
                 }
                 return work()

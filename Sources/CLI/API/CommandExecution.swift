@@ -16,12 +16,12 @@ final class AdministeredDeployment: Sendable {
     /// Changes are recorded as `actor`'s, and acknowledged once every node follows them. The server has
     /// checked every page of the store at its start.
     func open(
-        in configuration: Configuration, actor: AuditActor
+        in configuration: Configuration, actor: AuditActor, clock: TrustedClock
     ) throws(OperationalError) -> Deployment {
         if let deployment = opened.with({ $0 }) { return deployment.acting(as: actor) }
         let deployment = try configuration.openDeployment(
             inspecting: .header, absence: .fail, environment: environment, acknowledging: .followed,
-            policyFiles: .refused)
+            clock: .watched(clock), policyFiles: .refused)
         let kept = opened.with { opened in
             if let earlier = opened { return earlier }
             opened = deployment
@@ -39,17 +39,19 @@ struct CommandHost: Sendable {
     let actor: AuditActor
     let scopes: Set<APIScope>
     let deployment: AdministeredDeployment
+    /// The server's.
+    let clock: TrustedClock
     /// Those that the server keeps; nil for commands that show none.
     let refusals: RecentRefusals?
 
     var administration: Administration {
         get throws(OperationalError) {
-            Administration(deployment: try open(), scopes: scopes, now: SystemTime().now)
+            Administration(deployment: try open(), scopes: scopes, now: clock.estimate)
         }
     }
 
     func open() throws(OperationalError) -> Deployment {
-        try deployment.open(in: configuration, actor: actor)
+        try deployment.open(in: configuration, actor: actor, clock: clock)
     }
 }
 

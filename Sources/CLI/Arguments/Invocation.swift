@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignSchemes
 import CountersignServer
 import CountersignWire
@@ -11,6 +12,8 @@ package struct Invocation: Sendable {
     var environment: Environment
     /// The server in which the command runs; nil in a process of its own.
     var host: CommandHost?
+    /// The clock of a command in a process of its own. It is judged when the deployment is opened.
+    private let ownClock = TrustedClock()
     /// All commands of the program.
     var commands = Tool.commands
     /// Chooses the parts of the server that `serve` starts.
@@ -66,13 +69,18 @@ package struct Invocation: Sendable {
     ) throws(OperationalError) -> Deployment {
         if let host { return try host.open() }
         let deployment = try configuration().openDeployment(
-            absence: absence, environment: environment.variables, accepting: copy)
+            absence: absence, environment: environment.variables, clock: .judgedOnce(ownClock),
+            accepting: copy)
         noteMigration(deployment.migration)
         return deployment
     }
 
-    /// Whole Unix seconds.
-    package var now: Int64 { Int64(time(nil)) }
+    /// The clock of the server in which the command runs, or the command's own.
+    package var clock: TrustedClock { host?.clock ?? ownClock }
+
+    /// The time in whole Unix seconds: the wall clock, or the estimate if another clock has contradicted it
+    /// since the deployment was opened.
+    package var now: Int64 { clock.estimate }
 
     func appName() throws(OperationalError) -> AppName { try AppName(argument: required("APP")) }
 

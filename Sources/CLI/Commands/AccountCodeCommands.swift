@@ -76,10 +76,12 @@ extension Command {
         ],
         notes: """
             The right code uses up all codes of the purpose. A right code of the purpose verify also verifies
-            the account. With --id, a wrong code costs a try of that code only; without it, a try of each
-            code of the purpose. Status 1 if the code is not accepted: `wrong`, with the number of tries
-            left, or `none`: there is no valid code, because none was made, or it was used or tried too
-            often, or it has expired.
+            the account. With --id, a wrong code costs a try of that code only. Without it, a wrong code
+            costs no code a try, and counts against a budget of the account and purpose:
+            \(UnnamedGuesses.most) at any time, and then one an hour. Status 1 if the code is not accepted:
+            `wrong`, with the number of tries left; `none`: there is no valid code, because none was made,
+            or it was used or tried too often, or it has expired; or `limited`: the budget without --id is
+            used up, and the code was not compared.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
@@ -98,6 +100,11 @@ extension Command {
             switch outcome {
             case .accepted: "accepted"
             case .wrong(let left): "wrong; tries left: \(left)"
+            case .limited(let time):
+                """
+                limited: too many wrong codes were entered without --id; pass it, or try again at \
+                \(TimeText.text(time))
+                """
             case .none:
                 """
                 none: there is no valid code for \(purpose): none was made, or it was used or tried too \
@@ -118,6 +125,7 @@ extension Deployment.CodeRedemption {
         switch self {
         case .accepted: nil
         case .wrong: "wrong"
+        case .limited: "limited"
         case .none: "none"
         }
     }

@@ -32,7 +32,7 @@ extension Command {
         let path = try run.required("FILE")
         let line = BackupProgressLine(run.console)
         let outcome = try run.configuration().backUp(
-            to: path, options: options, environment: run.environment.variables, now: run.now
+            to: path, options: options, environment: run.environment.variables
         ) { line.show($0) }
         line.end()
         try run.print(outcome.json(at: path)) { outcome.text(at: path) }

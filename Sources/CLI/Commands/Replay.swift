@@ -17,7 +17,7 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let status = try run.replayStatus()
-        try run.print(status.json(at: run.now)) { status.text(at: run.now) }
+        try run.print(status.json(at: run.clock.now)) { status.text(at: run.clock.now) }
         return .success
     }
 
@@ -49,10 +49,11 @@ extension Command {
                     + TimeText.text(status.planned.floor))
         }
         let confirmation = try deployment.confirmReplayClock(
-            at: run.now, refusing: status.planned.refused, floor: status.planned.floor)
+            at: run.clock.now, refusing: status.planned.refused, floor: status.planned.floor)
         try run.carryOut(confirmation, of: deployment)
+        try run.noteConfirmedClock(confirmation, of: deployment)
         let after = try run.replayStatus()
-        try run.print(after.json(at: run.now)) { after.text(at: run.now) }
+        try run.print(after.json(at: run.clock.now)) { after.text(at: run.clock.now) }
         return .success
     }
 }
@@ -61,7 +62,7 @@ extension Invocation {
     fileprivate func unconfirmed(_ consequence: String = "") -> OperationalError {
         OperationalError(
             .usage,
-            message: "the clock says \(TimeText.text(now)); if that is right, add --yes.\(consequence)")
+            message: "the clock says \(TimeText.text(clock.now)); if that is right, add --yes.\(consequence)")
     }
 
     /// Confirms the clock of a deployment with a shared replay guard, which watches its server's clock
@@ -69,8 +70,9 @@ extension Invocation {
     fileprivate func confirmClockAlone(of deployment: Deployment) throws(OperationalError) -> ExitStatus {
         guard arguments.has("yes") else { throw unconfirmed() }
         let confirmation = try deployment.confirmReplayClock(
-            at: now, refusing: deployment.replayConfirmation()?.refused ?? TimeIntervals(), floor: 0)
+            at: clock.now, refusing: deployment.replayConfirmation()?.refused ?? TimeIntervals(), floor: 0)
         RestartRequest(deployment.folder).wake()
+        try noteConfirmedClock(confirmation, of: deployment)
         let json: JSONValue = [
             "confirmation": .integer(confirmation.number), "at": .integer(confirmation.at),
         ]
@@ -86,7 +88,7 @@ extension Invocation {
             throw Invocation.notFor(shared, at: configuration.replay.text)
         }
         let folder = try DataFolder(configuration.data, absence: .fail)
-        guard let status = try ReplayStatus(path: folder.replay, now: now) else {
+        guard let status = try ReplayStatus(path: folder.replay, now: clock.now) else {
             throw OperationalError(
                 .failed,
                 message: "\(folder.replay): there is no replay table yet; `countersign serve` makes one")
@@ -101,6 +103,18 @@ extension Invocation {
                 + "`countersign_replay_\(shared.rawValue)_*` show the epoch and the floor")
     }
 
+    /// For later commands of this machine, and for a server that starts later. A running server notes it by
+    /// itself.
+    fileprivate func noteConfirmedClock(
+        _ confirmation: ClockConfirmation, of deployment: Deployment
+    ) throws(OperationalError) {
+        guard host == nil else { return }
+        let isNoted = try deployment.noteConfirmedClock(clock, confirmation: confirmation.number)
+        if !isNoted, let contradiction = clock.contradiction {
+            console.note("note: this machine's clock stays in doubt: \(contradiction)")
+        }
+    }
+
     /// By a running server, or else here.
     fileprivate func carryOut(_ confirmation: ClockConfirmation, of deployment: Deployment)
         throws(OperationalError)
@@ -110,7 +124,7 @@ extension Invocation {
             if try replayStatus().confirmation >= confirmation.number { return }
             do {
                 let service = try ReplayService(deployment, keys: ReleaseKeyDirectory(deployment))
-                return try service.takeConfirmation(at: now)
+                return try service.takeConfirmation(at: clock.now)
             } catch {
                 // A server has it open.
             }

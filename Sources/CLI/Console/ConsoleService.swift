@@ -51,14 +51,17 @@ final class ConsoleService: AdminConsole {
             if path == "/console/sign-in" {
                 let request = try await read(
                     exchange, from: client, atMost: ConsoleService.mostSignInBytes)
-                let former = try session(of: exchange.request, configuration: configuration)
+                let former = try session(
+                    of: exchange.request, configuration: configuration, clock: figures.clock)
                 let answer = try await signIn(
-                    request, replacing: former?.token.id, configuration: configuration)
+                    request, replacing: former?.token.id, configuration: configuration, clock: figures.clock)
                 return (answer.response, answer.caller, .changed)
             }
             // Before a body is read: a stranger holds none.
-            guard let session = try session(of: exchange.request, configuration: configuration),
-                await isInUse(session, for: path, configuration: configuration)
+            let found = try session(
+                of: exchange.request, configuration: configuration, clock: figures.clock)
+            guard let session = found,
+                await isInUse(session, for: path, configuration: configuration, clock: figures.clock)
             else { return (.page(SignInPage.markup(for: nil), status: 401), nil, .showed) }
             caller = session.token.callerText
             exchange.recordProof(.release)
@@ -107,11 +110,13 @@ final class ConsoleService: AdminConsole {
     }
 
     private func session(
-        of request: Request, configuration: Configuration
+        of request: Request, configuration: Configuration, clock: TrustedClock
     ) throws(APIProblem) -> Session? {
         guard let text = request.cookie(ConsoleService.cookie) else { return nil }
         let bytes = Array(text.utf8)
-        guard let token = try tokens.token(bytes.span, of: .console, configuration: configuration),
+        guard
+            let token = try tokens.token(
+                bytes.span, of: .console, configuration: configuration, clock: clock),
             !signedOut.with({ $0.contains(token.id) })
         else { return nil }
         return Session(token: token, formToken: FormToken(ofSession: text))
@@ -119,20 +124,22 @@ final class ConsoleService: AdminConsole {
 
     private func host(
         for actor: AuditActor, having scopes: Set<APIScope> = [], showing refusals: RecentRefusals? = nil,
-        in configuration: Configuration
+        in configuration: Configuration, clock: TrustedClock
     ) -> CommandHost {
         CommandHost(
             configuration: configuration, actor: actor, scopes: scopes, deployment: deployment,
-            refusals: refusals)
+            clock: clock, refusals: refusals)
     }
 
     /// Ends a session that was not used for long; false if this one is ended. An open page that asks for
     /// figures is no use.
-    private func isInUse(_ session: Session, for path: String, configuration: Configuration) async -> Bool {
-        let (token, now) = (session.token, SystemTime().now)
+    private func isInUse(
+        _ session: Session, for path: String, configuration: Configuration, clock: TrustedClock
+    ) async -> Bool {
+        let (token, now) = (session.token, clock.estimate)
         let isIdle = token.isIdle(at: now)
         guard isIdle || (path != "/console/live" && token.isUseNews(at: now)) else { return true }
-        let host = host(for: token.actor, in: configuration)
+        let host = host(for: token.actor, in: configuration, clock: clock)
         _ = await onCommandThread { () -> Result<Void, APIProblem> in
             guard let deployment = try? host.open() else { return .success(()) }
             if isIdle {
@@ -191,20 +198,21 @@ final class ConsoleService: AdminConsole {
 
     /// The link's page shows a button: what fetches links in advance does not use them up.
     private func signIn(
-        _ request: ConsoleRequest, replacing former: String?, configuration: Configuration
+        _ request: ConsoleRequest, replacing former: String?, configuration: Configuration,
+        clock: TrustedClock
     ) async throws(APIProblem) -> (response: ServerResponse, caller: String?) {
         guard case .submit(let form) = request.method else {
             let code = request.value("code")
-            let link = try link(of: code, configuration: configuration)
+            let link = try link(of: code, configuration: configuration, clock: clock)
             return (.page(SignInPage.markup(for: link.map { ($0, code) })), nil)
         }
         let code = form["code"] ?? ""
         // Strangers do not make the server open the deployment.
-        guard try link(of: code, configuration: configuration) != nil,
+        guard try link(of: code, configuration: configuration, clock: clock) != nil,
             let (session, text) = try await redeem(
-                code, replacing: former, configuration: configuration)
+                code, replacing: former, configuration: configuration, clock: clock)
         else { return (.page(SignInPage.markup(for: nil), status: 403), nil) }
-        let left = max(0, (session.expires ?? 0) - SystemTime().now)
+        let left = max(0, (session.expires ?? 0) - clock.estimate)
         let cookie =
             "\(ConsoleService.cookie)=\(text); Path=/; Max-Age=\(left); Secure; HttpOnly; SameSite=Strict"
         let response = ServerResponse.seeOther(
@@ -212,23 +220,27 @@ final class ConsoleService: AdminConsole {
         return (response, session.callerText)
     }
 
-    private func link(of code: String, configuration: Configuration) throws(APIProblem) -> APIToken? {
+    private func link(
+        of code: String, configuration: Configuration, clock: TrustedClock
+    ) throws(APIProblem) -> APIToken? {
         let bytes = Array(code.utf8)
-        return try tokens.token(bytes.span, of: .link, configuration: configuration)
+        return try tokens.token(bytes.span, of: .link, configuration: configuration, clock: clock)
     }
 
     private func redeem(
-        _ code: String, replacing former: String?, configuration: Configuration
+        _ code: String, replacing former: String?, configuration: Configuration, clock: TrustedClock
     ) async throws(APIProblem) -> (session: APIToken, text: String)? {
-        let host = host(for: .server, in: configuration)
+        let host = host(for: .server, in: configuration, clock: clock)
         let outcome = await onCommandThread { () -> Result<(APIToken, String)?, APIProblem> in
             let bytes = Array(code.utf8)
             do throws(OperationalError) {
                 let deployment = try host.open()
-                let made = try deployment.redeemConsoleLink(bytes.span, at: SystemTime().now)
+                let made = try deployment.redeemConsoleLink(bytes.span, at: clock.estimate)
                 // The browser forgets the session that it had.
                 // The link is used up by now: whatever becomes of that, the new session counts.
-                if made != nil, let former { try? deployment.endConsoleSession(former, at: SystemTime().now) }
+                if made != nil, let former {
+                    try? deployment.endConsoleSession(former, at: clock.estimate)
+                }
                 return .success(made)
             } catch {
                 // The caller has no session, and learns no path.
@@ -257,9 +269,9 @@ final class ConsoleService: AdminConsole {
             session: session.token, formToken: session.formToken, figures: figures,
             host: host(
                 for: session.token.actor, having: session.token.scopes, showing: figures.refusals,
-                in: configuration),
+                in: configuration, clock: figures.clock),
             environment: environment,
-            answers: answers, now: SystemTime().now)
+            answers: answers, now: figures.clock.estimate)
         if request.segments == ["live"] { return Served(LiveFigures(visit).response, effect: .showed) }
         if request.segments == ["sign-out"], case .submit = request.method {
             return Served(await signOut(visit), effect: .changed)
@@ -269,7 +281,7 @@ final class ConsoleService: AdminConsole {
         let outcome = await run(on: isSlow ? doctorPool : pool, for: session.token.id) {
             () -> Result<Served, APIProblem> in
             // It may have been ended while the request waited.
-            guard tokens.isCurrent(visit.session, configuration: configuration) else {
+            guard tokens.isCurrent(visit.session, for: visit.host) else {
                 return .success(
                     Served(.page(SignInPage.markup(for: nil), status: 401), effect: .showed))
             }

@@ -42,6 +42,16 @@ package struct ClockTrust: Sendable, Equatable {
         func time(at uptime: Int64) -> Int64 { wall + (uptime - self.uptime) }
     }
 
+    /// The steps by which a machine that was just started may set its clock.
+    package struct FirstSteps: Sendable, Equatable {
+        /// The uptime until which a step may reset the mark.
+        package var until: Int64
+        /// How far the clock may still be set.
+        package var left: Int64
+
+        package init(until: Int64, left: Int64) { (self.until, self.left) = (until, left) }
+    }
+
     /// Why the clock is not trusted.
     package enum Doubt: Sendable, Equatable {
         /// The wall clock differs by this many milliseconds from the expected time.
@@ -57,6 +67,8 @@ package struct ClockTrust: Sendable, Equatable {
         case storeNotHeard
         /// The clock was not trusted when the machine restarted, and no clock has measured the time since.
         case doubtedBefore
+        /// A command cannot read what the data folder's servers know of the clock.
+        case recordUnreadable
     }
 
     /// The facts that are available when a server starts.
@@ -71,6 +83,10 @@ package struct ClockTrust: Sendable, Equatable {
         package var certificateEnd: Int64?
         /// Whether the clock must agree with a database's clock.
         package var needsStore = false
+        /// Whether there is a saved state that cannot be read.
+        package var isLastUnreadable = false
+        /// Whether the clock is watched from now on. A command judges it once.
+        package var isWatched = true
 
         package init() {}
     }
@@ -86,19 +102,22 @@ package struct ClockTrust: Sendable, Equatable {
     package private(set) var doubt: Doubt?
     /// The last reason for which the clock was not trusted. It stays after the clocks agree again.
     package private(set) var lastDoubt: Doubt?
-    /// The uptime until which a step may reset the mark; nil if no step may.
-    private var settlesUntil: Int64?
-    private var stepsLeft = ClockTrust.mostFirstSteps
+    /// Nil if no step may reset the mark.
+    package private(set) var firstSteps: FirstSteps?
     private var needsConfirmation = false
+    private var needsRecord = false
     private var newestRecord: Int64 = 0
     private var certificateEnd: Int64?
     private var needsStore = false
 
     /// Restores a saved state.
-    package init(mark: Mark?, agreesSince: Int64?, isTrusted: Bool, lastTrusted: Int64) {
+    package init(
+        mark: Mark?, agreesSince: Int64?, isTrusted: Bool, lastTrusted: Int64, firstSteps: FirstSteps? = nil
+    ) {
         (self.mark, self.agreesSince, self.isTrusted, self.lastTrusted) = (
             mark, agreesSince, isTrusted, lastTrusted
         )
+        self.firstSteps = firstSteps
     }
 
     /// Judges the clock when a server starts. After a long stop, the clock is trusted at once if nothing
@@ -108,14 +127,21 @@ package struct ClockTrust: Sendable, Equatable {
         if let last, beginning.isSameBoot, last.mark != nil {
             self = last
             if let since = agreesSince, since > reading.uptime { agreesSince = nil }
-            // A clock that was trusted without a comparison a moment ago may still be synchronized.
-            settlesUntil = isTrusted ? agreesSince.map { $0 + ClockTrust.patience } : nil
+            // A clock that was trusted without a comparison a moment ago may still be synchronized. A start
+            // begins no other ten minutes.
+            if !isTrusted || (firstSteps?.until ?? 0) > reading.uptime + ClockTrust.patience {
+                firstSteps = nil
+            }
         } else {
             let floor = max(last?.lastTrusted ?? 0, beginning.newestRecord)
             self.init(mark: nil, agreesSince: nil, isTrusted: last?.isTrusted ?? true, lastTrusted: floor)
-            settlesUntil = reading.uptime + ClockTrust.patience
+            firstSteps =
+                beginning.isLastUnreadable
+                ? nil
+                : FirstSteps(until: reading.uptime + ClockTrust.patience, left: ClockTrust.mostFirstSteps)
             // With a database, its clock decides. Without one, distrust survives the machine's restart.
             needsConfirmation = !beginning.needsStore && last.map { !$0.isTrusted && $0.isInDoubt } ?? false
+            needsRecord = beginning.isLastUnreadable && !beginning.isWatched && !beginning.needsStore
         }
         newestRecord = max(lastTrusted, beginning.newestRecord)
         (certificateEnd, needsStore) = (beginning.certificateEnd, beginning.needsStore)
@@ -130,6 +156,16 @@ package struct ClockTrust: Sendable, Equatable {
 
     /// The expected wall-clock time, however the clock was set; nil if it is not known.
     package func expected(at uptime: Int64) -> Int64? { mark?.time(at: uptime) }
+
+    /// The best estimate of the time at a reading that the trust was just given; nil for the wall clock.
+    func estimate(at reading: Reading) -> Int64? {
+        if let time = expected(at: reading.uptime) { return time }
+        switch doubt {
+        case nil, .recordUnreadable: return nil
+        case .jumped, .differsFromStore, .behindRecord, .pastCertificate, .storeNotHeard, .doubtedBefore:
+            return reading.store ?? lastTrusted
+        }
+    }
 
     /// Whether the clocks differed at the last comparison.
     private var isInDoubt: Bool { agreesSince == nil }
@@ -155,7 +191,7 @@ package struct ClockTrust: Sendable, Equatable {
         guard storeDoubt(of: reading) == nil else { return false }
         mark = Mark(wall: reading.wall, uptime: reading.uptime)
         (isTrusted, agreesSince, doubt) = (true, reading.uptime, nil)
-        (needsConfirmation, settlesUntil) = (false, nil)
+        (needsConfirmation, needsRecord, firstSteps) = (false, false, nil)
         lastTrusted = min(reading.wall, reading.store ?? reading.wall)
         return true
     }
@@ -163,14 +199,14 @@ package struct ClockTrust: Sendable, Equatable {
     /// Accepts the small steps by which a machine that has just restarted sets its clock. Deletions wait ten
     /// minutes after each step.
     private mutating func settle(_ reading: Reading) {
-        guard let mark, let end = settlesUntil else { return }
-        guard reading.uptime < end else {
-            settlesUntil = nil
+        guard let mark, let steps = firstSteps else { return }
+        guard reading.uptime < steps.until else {
+            firstSteps = nil
             return
         }
         let step = reading.wall - mark.time(at: reading.uptime)
-        guard abs(step) > ClockTrust.tolerance, abs(step) <= stepsLeft else { return }
-        stepsLeft -= abs(step)
+        guard abs(step) > ClockTrust.tolerance, abs(step) <= steps.left else { return }
+        firstSteps?.left -= abs(step)
         agreesSince = nil
         self.mark = Mark(wall: reading.wall, uptime: reading.uptime)
     }
@@ -190,6 +226,7 @@ package struct ClockTrust: Sendable, Equatable {
     private func doubtAtStart(of reading: Reading) -> Doubt? {
         if let doubt = storeDoubt(of: reading) { return doubt }
         if needsConfirmation { return .doubtedBefore }
+        if needsRecord { return .recordUnreadable }
         // Records have whole seconds, and another node's clock may be ahead by the tolerance.
         let behind = newestRecord - reading.wall
         if behind > ClockTrust.tolerance { return .behindRecord(behind) }
@@ -209,5 +246,30 @@ package struct ClockTrust: Sendable, Equatable {
         let expected = mark.time(at: uptime)
         let most = passed / ClockTrust.leastRatio
         self.mark = Mark(wall: expected + min(max(wall - expected, -most), most), uptime: uptime)
+    }
+}
+
+extension ClockTrust.Doubt {
+    /// One sentence without its full stop, for an operator.
+    package var text: String {
+        switch self {
+        case .jumped(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the time expected by the machine's uptime"
+        case .differsFromStore(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the database's"
+        case .behindRecord(let behind):
+            "the clock is \(ClockTrust.Doubt.seconds(-behind)) the newest record of this deployment"
+        case .pastCertificate(let ahead):
+            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the end of the server's certificate"
+        case .storeNotHeard: "the database's clock cannot be read"
+        case .recordUnreadable:
+            "the file `clock` of the data folder cannot be read, and nothing else tells whether the clock is "
+                + "right"
+        case .doubtedBefore: "the clock was not trusted when the machine was restarted"
+        }
+    }
+
+    private static func seconds(_ ahead: Int64) -> String {
+        "\(abs(ahead) / 1_000) s \(ahead < 0 ? "behind" : "ahead of")"
     }
 }

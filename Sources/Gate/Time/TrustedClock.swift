@@ -19,7 +19,7 @@ package struct TrustedTime: Sendable, Comparable {
     package static func < (left: TrustedTime, right: TrustedTime) -> Bool { left.seconds < right.seconds }
 }
 
-/// A server's clock: the machine's wall clock, and whether it can be trusted.
+/// The clock of a server or a command: the machine's wall clock, and whether it can be trusted.
 ///
 /// Requests are judged by the wall clock, because clients sign by theirs. While the clock is not trusted, a
 /// request whose session, app version or record would be over by it is refused as `unavailable`
@@ -41,6 +41,8 @@ package final class TrustedClock: TimeSource {
     /// The expected difference between the wall clock and the uptime clock; `.min` if it is not known. Read
     /// without the lock, for every forwarded request.
     private let offset = Atomic<Int64>(.min)
+    /// The same for the latest time that the database's clock allows; `.max` without a database.
+    private let latestOffset = Atomic<Int64>(.max)
 
     package init(reading clocks: @escaping Clocks = TrustedClock.machine) { self.clocks = clocks }
 
@@ -71,15 +73,20 @@ package final class TrustedClock: TimeSource {
     }
 
     /// The best estimate of the time, in whole Unix seconds, for records that contain their time: the wall
-    /// clock, or the expected time if the wall clock was set.
+    /// clock, or the expected time if the wall clock was set. Never later than the database's clock and the
+    /// tolerance.
     package var estimate: Int64 {
         let (wall, uptime) = clocks()
+        let latest = latestOffset.load(ordering: .relaxed)
         let offset = offset.load(ordering: .relaxed)
-        guard offset != .min, abs(wall - uptime - offset) > ClockTrust.tolerance else { return wall / 1_000 }
-        return (uptime + offset) / 1_000
+        let isRight = offset == .min || abs(wall - uptime - offset) <= ClockTrust.tolerance
+        let ahead = min(isRight ? wall - uptime : offset, latest)
+        return (uptime + ahead) / 1_000
     }
 
     package var isInDoubt: Bool { trust.doubt != nil }
+
+    package var contradiction: String? { trust.doubt?.text }
 
     /// The time for reports that a time has come; nil while the clock is not trusted.
     package var trustedTime: TrustedTime? {
@@ -104,13 +111,14 @@ package final class TrustedClock: TimeSource {
             let reading = reading(beside: state.store)
             let trust = ClockTrust(beginning, reading: reading)
             state.trust = trust
-            note(trust, at: reading.uptime)
+            note(trust, at: reading)
         }
     }
 
     /// Records that the database's clock was at `time` when this machine's uptime was `uptime`.
     package func hear(storeTime time: Int64, at uptime: Int64) {
         state.with { $0.store = ClockTrust.Mark(wall: time, uptime: uptime) }
+        latestOffset.store(time - uptime + ClockTrust.tolerance, ordering: .relaxed)
     }
 
     /// Records that a person has confirmed the wall clock. Returns false if the database's clock contradicts
@@ -121,14 +129,14 @@ package final class TrustedClock: TimeSource {
             let reading = reading(beside: state.store)
             guard var trust = state.trust, trust.confirm(reading) else { return false }
             state.trust = trust
-            note(trust, at: reading.uptime)
+            note(trust, at: reading)
             return true
         }
     }
 
-    private func note(_ trust: ClockTrust, at uptime: Int64) {
-        let expected = trust.expected(at: uptime) ?? (trust.doubt == nil ? nil : trust.lastTrusted)
-        offset.store(expected.map { $0 - uptime } ?? .min, ordering: .relaxed)
+    private func note(_ trust: ClockTrust, at reading: ClockTrust.Reading) {
+        offset.store(
+            trust.estimate(at: reading).map { $0 - reading.uptime } ?? .min, ordering: .relaxed)
     }
 
     private func reading(beside store: ClockTrust.Mark?) -> ClockTrust.Reading {
@@ -148,7 +156,7 @@ package final class TrustedClock: TimeSource {
             trust.observe(reading)
             state.trust = trust
             // The first reading of the clock may differ from the expected time.
-            if trust.mark != nil { note(trust, at: reading.uptime) }
+            if trust.mark != nil { note(trust, at: reading) }
             return body(trust, reading)
         }
     }

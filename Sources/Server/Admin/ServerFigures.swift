@@ -12,6 +12,8 @@ package struct ServerFigures: Sendable {
     let readiness: Readiness
     let reloads: ReloadHistory
 
+    package var clock: TrustedClock { metrics.clock }
+
     /// Days before its end from which a certificate is warned of.
     package static let daysBeforeCertificateEnd: Int64 = 21
 

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignSQL
 import CountersignSeal
 import CountersignWire
@@ -215,7 +216,7 @@ extension Configuration {
 
     /// Makes a backup of the deployment at `path`.
     package func backUp(
-        to path: String, options: DeploymentBackup.Options, environment: [String: String], now: Int64,
+        to path: String, options: DeploymentBackup.Options, environment: [String: String],
         progress: (DeploymentBackup.Stage) -> Void
     ) throws(OperationalError) -> DeploymentBackup.Outcome {
         guard let copy = store.copy else {
@@ -243,6 +244,6 @@ extension Configuration {
         let deployment = try openDeployment(absence: .fail, environment: environment)
         defer { deployment.store.close() }
         return try DeploymentBackup(deployment, copy: copy, to: path, options: options).run(
-            now: now, progress: progress)
+            now: deployment.clock.estimate, progress: progress)
     }
 }

@@ -21,6 +21,8 @@ final class ClockKeeper {
     private var wasTrusted: Bool
     private var written: ClockTrust?
     private var looks = 0
+    /// Why the record was not written the last time.
+    private var failure: String?
 
     /// Begins to judge the clock. `certificateEnd` is in whole Unix seconds; nil without TLS. If there is a
     /// database, call it after the database's clock was read.
@@ -30,29 +32,23 @@ final class ClockKeeper {
     ) throws(OperationalError) {
         (self.clock, self.deployment, self.log) = (clock, deployment, log)
         file = ClockRecord.file(in: deployment.folder)
-        // Without an id, it is not known whether the machine has restarted.
-        boot = (try? MachineBoot.currentID()) ?? ""
-        let bytes = try? file.read()
-        let record = bytes.flatMap(ClockRecord.init)
-        var beginning = ClockTrust.Beginning()
-        beginning.last = record?.trust
-        if bytes != nil, record == nil {
+        boot = ClockRecord.boot
+        let found = ClockRecord.find(in: deployment.folder)
+        if case .unreadable(let reason) = found {
             log?.note(
-                subject: "clock",
-                message: "\(file.path) is damaged: the clock is not trusted for ten minutes")
-            beginning.last = ClockTrust(mark: nil, agreesSince: 0, isTrusted: false, lastTrusted: 0)
+                subject: "clock", message: "\(reason): the clock is not trusted for ten minutes")
         }
-        beginning.isSameBoot = !boot.isEmpty && record?.boot == boot
-        beginning.newestRecord = min(try deployment.newestAuditTime(), ClockRecord.latest / 1_000) * 1_000
+        var beginning = ClockTrust.Beginning(found, boot: boot)
+        beginning.newestRecord = try deployment.newestClockRecord()
         beginning.certificateEnd = certificateEnd.map { $0 * 1_000 }
         beginning.needsStore = needsStore
         // A confirmation of an earlier doubt does not apply to a later one.
-        if let record {
+        if let record = found.record {
             confirmation = record.confirmation
         } else {
             confirmation = try deployment.replayConfirmation()?.number ?? 0
         }
-        wasTrusted = record?.trust.isTrusted ?? true
+        wasTrusted = found.record?.trust.isTrusted ?? true
         clock.begin(beginning)
         try look()
     }
@@ -66,6 +62,12 @@ final class ClockKeeper {
     private static let remedy =
         "until the clock is right, or `countersign replay confirm-clock --yes` confirms it, refusals that "
         + "depend on it are `unavailable`, and nothing is deleted because of its age"
+
+    /// Whether a confirmation at `time` is of the clock as it is now.
+    static func isRecent(_ time: Int64, by clock: TrustedClock) -> Bool {
+        let (delay, isFar) = time.subtractingReportingOverflow(clock.now)
+        return !isFar && delay.magnitude <= UInt64(mostDelay)
+    }
 
     /// Call every few seconds.
     func look() throws(OperationalError) {
@@ -84,7 +86,7 @@ final class ClockKeeper {
         let generation = deployment.generation.current
         guard generation != seenGeneration else { return }
         if let latest = try deployment.replayConfirmation(), latest.number > confirmation {
-            if abs(latest.at - clock.now) <= ClockKeeper.mostDelay, !clock.confirm() {
+            if ClockKeeper.isRecent(latest.at, by: clock), !clock.confirm() {
                 // The confirmation takes effect once the clock agrees with the database's, if that is soon.
                 return
             }
@@ -111,9 +113,10 @@ final class ClockKeeper {
         do throws(OperationalError) {
             try file.replace(
                 by: ClockRecord(boot: boot, trust: trust, confirmation: confirmation).bytes)
-            (written, looks) = (trust, 0)
+            (written, looks, failure) = (trust, 0, nil)
         } catch {
-            log?.note(subject: "clock", message: error.message)
+            if failure != error.message { log?.note(subject: "clock", message: error.message) }
+            failure = error.message
         }
     }
 }
@@ -123,27 +126,5 @@ extension ClockTrust {
     fileprivate var reason: String {
         doubt?.text ?? lastDoubt.map { "for a time, \($0.text)" }
             ?? "the clock was not trusted before the start"
-    }
-}
-
-extension ClockTrust.Doubt {
-    /// One sentence without its full stop, for an operator.
-    var text: String {
-        switch self {
-        case .jumped(let ahead):
-            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the time expected by the machine's uptime"
-        case .differsFromStore(let ahead):
-            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the database's"
-        case .behindRecord(let behind):
-            "the clock is \(ClockTrust.Doubt.seconds(-behind)) the newest record of this deployment"
-        case .pastCertificate(let ahead):
-            "the clock is \(ClockTrust.Doubt.seconds(ahead)) the end of the server's certificate"
-        case .storeNotHeard: "the database's clock cannot be read"
-        case .doubtedBefore: "the clock was not trusted when the machine was restarted"
-        }
-    }
-
-    private static func seconds(_ ahead: Int64) -> String {
-        "\(abs(ahead) / 1_000) s \(ahead < 0 ? "behind" : "ahead of")"
     }
 }

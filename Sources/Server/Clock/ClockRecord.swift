@@ -21,6 +21,34 @@ struct ClockRecord: Equatable {
         RecordFile(file, inFolder: folder.path, mostBytes: mostBytes)
     }
 
+    /// The id of this boot. Empty if the kernel does not tell: then it is not known whether the machine has
+    /// restarted.
+    static var boot: String { (try? MachineBoot.currentID()) ?? "" }
+
+    /// What the data folder has.
+    enum Found: Equatable {
+        case absent
+        case read(ClockRecord)
+        /// There is one that cannot be read or is not a record. `reason` is for an operator.
+        case unreadable(reason: String)
+
+        var record: ClockRecord? { if case .read(let record) = self { record } else { nil } }
+    }
+
+    /// A file that cannot be read may be of a clock in doubt, and does not count as absent.
+    static func find(in folder: DataFolder) -> Found {
+        let file = file(in: folder)
+        do throws(OperationalError) {
+            guard let bytes = try file.read() else { return .absent }
+            guard let record = ClockRecord(bytes) else {
+                throw file.damage("expected the record of a clock")
+            }
+            return .read(record)
+        } catch {
+            return .unreadable(reason: error.message)
+        }
+    }
+
     /// Decodes a record; nil for any other bytes.
     init?(_ bytes: [UInt8]) {
         guard let document = try? JSONReader.read(bytes), let members = document.root.members else {
@@ -39,11 +67,18 @@ struct ClockRecord: Equatable {
             mark = ClockTrust.Mark(wall: wall, uptime: uptime)
         }
         if value("agrees_since") != nil, integer("agrees_since") == nil { return nil }
+        var steps: ClockTrust.FirstSteps?
+        if value("first_steps_until") != nil || value("first_steps_left") != nil {
+            guard let until = integer("first_steps_until"), let left = integer("first_steps_left") else {
+                return nil
+            }
+            steps = ClockTrust.FirstSteps(until: until, left: left)
+        }
         self.init(
             boot: boot,
             trust: ClockTrust(
                 mark: mark, agreesSince: integer("agrees_since"), isTrusted: isTrusted == 1,
-                lastTrusted: lastTrusted), confirmation: confirmation)
+                lastTrusted: lastTrusted, firstSteps: steps), confirmation: confirmation)
     }
 
     init(boot: String, trust: ClockTrust, confirmation: Int64) {
@@ -59,6 +94,24 @@ struct ClockRecord: Equatable {
             members += [("mark_wall", .integer(mark.wall)), ("mark_uptime", .integer(mark.uptime))]
         }
         if let since = trust.agreesSince { members.append(("agrees_since", .integer(since))) }
+        if let steps = trust.firstSteps {
+            members += [
+                ("first_steps_until", .integer(steps.until)), ("first_steps_left", .integer(steps.left)),
+            ]
+        }
         return Array((JSONValue.object(members).text + "\n").utf8)
+    }
+}
+
+extension ClockTrust.Beginning {
+    /// What a record of the data folder tells a process of the boot `boot`.
+    init(_ found: ClockRecord.Found, boot: String) {
+        self.init()
+        last = found.record?.trust
+        isSameBoot = !boot.isEmpty && found.record?.boot == boot
+        if case .unreadable = found {
+            isLastUnreadable = true
+            last = ClockTrust(mark: nil, agreesSince: 0, isTrusted: false, lastTrusted: 0)
+        }
     }
 }

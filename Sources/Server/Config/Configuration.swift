@@ -137,18 +137,20 @@ extension Configuration {
         rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
         acknowledging acknowledgement: ChangeAcknowledgement = .followed,
         consenting consent: MigrationConsent = .expanding, interruptedBy drill: OutageDrill? = nil,
-        actor: AuditActor = .thisProcess, clock: any TimeSource = SystemTime(),
+        actor: AuditActor = .thisProcess, clock: DeploymentClock = .judgedOnce(TrustedClock()),
         policyFiles naming: PolicyFiles.Naming = .allowed, accepting copy: AcceptedCopy = .latest
     ) throws(OperationalError) -> Deployment {
         let folder = try DataFolder(data, absence: absence)
-        return try Deployment(
+        let deployment = try Deployment(
             folder: folder,
             store: store.open(
                 inspecting: inspection, acknowledging: acknowledgement, interruptedBy: drill),
-            environment: environment, actor: actor, clock: clock, rootSealer: rootSealer,
+            environment: environment, actor: actor, clock: clock.clock, rootSealer: rootSealer,
             consenting: consent,
             policyFiles: PolicyFiles(folder: policyFiles ?? folder.policyFiles, naming: naming),
             accepting: copy)
+        if case .judgedOnce(let clock) = clock { try deployment.judge(clock) }
+        return deployment
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do

@@ -37,29 +37,65 @@ extension SQLStore {
             let account = SQLValue.integer(attempt.account)
             guard try SQLStore.isActive(attempt.account, in: database) else { return .none }
             let found = try SQLStore.codes(in: database, where: "account = ?", binding: account)
-            let verdict = attempt.verdict(by: found)
+            let guesses = attempt.id == nil ? try SQLStore.guesses(for: attempt, in: database) : nil
+            let verdict = attempt.verdict(by: found, after: guesses)
             switch verdict {
             case .right:
                 // A code that was used and put back is authentic.
                 try database.recorder.requireGroup(
                     ofAccount: attempt.account, of: [.accountCode], in: database)
+                // The budget of attempts without an id stays.
                 try database.run(
-                    "DELETE FROM account_code WHERE account = ? AND purpose = ?", binding: account,
-                    .text(attempt.purpose.description))
+                    "DELETE FROM account_code WHERE account = ? AND purpose = ? AND id <> ?",
+                    binding: account, .text(attempt.purpose.description),
+                    .blob(AccountCodeID.unnamedGuesses(at: attempt.purpose).bytes))
                 if let time = attempt.verified {
                     try SQLStore.add(verification: time, of: attempt.account, in: database)
                 }
-            case .wrong(let tried):
-                for code in tried {
-                    try database.run(
-                        "UPDATE account_code SET tries = ? WHERE account = ? AND id = ?",
-                        binding: .integer(code.triesLeft), account, .blob(code.id.bytes))
-                }
-            case .none: break
+            case .wrong(let code):
+                try database.run(
+                    "UPDATE account_code SET tries = ? WHERE account = ? AND id = ?",
+                    binding: .integer(code.triesLeft), account, .blob(code.id.bytes))
+            case .wrongWithoutID(let guesses): try SQLStore.set(guesses, for: attempt, in: database)
+            case .none, .exhausted: break
             }
             if let draft = draft(verdict) { try SQLStore.add(draft, to: database) }
             return verdict
         }
+    }
+
+    /// The budget of attempts without an id is a row beside the codes, without a digest.
+    private static func guesses(
+        for attempt: AccountCodeAttempt, in database: Database
+    ) throws(OperationalError) -> UnnamedGuesses? {
+        try database.rows(
+            """
+            SELECT made, tries, \(AuthenticatedTable.accountCode.check) FROM account_code
+            WHERE account = ? AND id = ?
+            """, binding: .integer(attempt.account),
+            .blob(AccountCodeID.unnamedGuesses(at: attempt.purpose).bytes)
+        ) { row -> UnnamedGuesses? in
+            // An altered row gives no budget back.
+            let left = row.isAuthentic(2) ? row.integer(1) : 0
+            return UnnamedGuesses(left: left, since: row.integer(0))
+        }.first ?? nil
+    }
+
+    private static func set(
+        _ guesses: UnnamedGuesses, for attempt: AccountCodeAttempt, in database: Database
+    ) throws(OperationalError) {
+        let (account, id) = (
+            SQLValue.integer(attempt.account),
+            SQLValue.blob(AccountCodeID.unnamedGuesses(at: attempt.purpose).bytes)
+        )
+        try database.run(
+            "DELETE FROM account_code WHERE account = ? AND id = ?", binding: account, id)
+        try database.run(
+            """
+            INSERT INTO account_code (account, id, purpose, digest, made, expires, tries)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """, binding: account, id, .text(attempt.purpose.description), .blob([]),
+            .integer(guesses.since), .integer(guesses.since), .integer(guesses.left))
     }
 
     package func forgetAccountCodes(
@@ -144,7 +180,7 @@ extension SQLStore {
         try AccountRows.account(account, in: database)?.state == .active
     }
 
-    /// Altered rows are skipped.
+    /// Without altered rows, and without the budgets of attempts without an id.
     private static func codes(
         in database: Database, where condition: String, binding values: SQLValue...
     ) throws(OperationalError) -> [StoredAccountCode] {
@@ -155,7 +191,7 @@ extension SQLStore {
             """, binding: values
         ) { row -> StoredAccountCode? in
             guard row.isAuthentic(6), let id = AccountCodeID(row.blob(0)),
-                let purpose = CodePurpose(row.text(1))
+                let purpose = CodePurpose(row.text(1)), id != .unnamedGuesses(at: purpose)
             else { return nil }
             return StoredAccountCode(
                 id: id, purpose: purpose, digest: row.blob(2), made: row.integer(3), expires: row.integer(4),

@@ -189,9 +189,14 @@ extension SQLStore {
                 // A row with a code that was used since is authentic if it is put back.
                 try database.recorder.requireGroup(ofAccount: number, of: [.account], in: database)
             }
-            if case .setUserID(let id?, let tombstone) = change {
+            if case .setUserID(_, let reserved?) = change, reserved.formerID != account.userID {
+                return .missing
+            }
+            if case .setUserID(let id?, let reserved) = change {
                 try SQLStore.requireReservedNames(in: database)
-                if let tombstone, try SQLStore.isErased(tombstone, of: account.app, in: database) {
+                if let new = reserved?.new, try SQLStore.isErased(new.id, of: account.app, in: database),
+                    try !SQLStore.isErased(new.idOfAccount, of: account.app, in: database)
+                {
                     return .taken
                 }
                 let holder = try database.integer(
@@ -258,7 +263,11 @@ extension SQLStore {
                 """, changing: row,
                 binding: [.text(credential.rung.rawValue), .blob(credential.sealed), number])
             try forgetDevices(of: account.number, in: database)
-        case .setUserID(let userID, tombstone: _):
+        case .setUserID(let userID, let reserved):
+            if let former = reserved?.former {
+                try add(former.id, of: account.app, in: database)
+                try add(former.idOfAccount, of: account.app, in: database)
+            }
             try database.run(
                 "UPDATE account SET user_id = ? WHERE number = ?", changing: row,
                 binding: [.optional(userID), number])

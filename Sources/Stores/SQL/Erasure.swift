@@ -79,9 +79,13 @@ extension SQLStore {
                 "DELETE FROM idempotent_request WHERE scope = ?",
                 binding: .text(IdempotencyScope.account(number).description))
             for case let tombstone? in [tombstones.name, tombstones.userID] {
+                try SQLStore.add(tombstone, of: account.app, in: database)
+            }
+            if let former = tombstones.formerIDs {
                 try database.run(
-                    "INSERT INTO erased_name (app, tombstone) VALUES (?, ?) ON CONFLICT DO NOTHING",
-                    binding: .text(account.app.description), .blob(tombstone.bytes))
+                    "DELETE FROM erased_name WHERE app = ? AND tombstone BETWEEN ? AND ?",
+                    binding: .text(account.app.description), .blob(former.lowerBound.bytes),
+                    .blob(former.upperBound.bytes))
             }
             // The row stays, under a placeholder name, so that its number is not used again.
             try database.run(
@@ -110,6 +114,14 @@ extension SQLStore {
         try read(whenEmpty: false) { (database) throws(OperationalError) in
             try database.integer("SELECT 1 FROM erased_name LIMIT 1") != nil
         }
+    }
+
+    static func add(
+        _ tombstone: AccountTombstone, of app: AppName, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            "INSERT INTO erased_name (app, tombstone) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            binding: .text(app.description), .blob(tombstone.bytes))
     }
 
     /// A tombstone that is not authentic is reported, but still reserves the name or user id.

@@ -11,7 +11,7 @@ extension SQLStore {
     package func clock() throws(OperationalError) -> Int64? {
         guard case .server = backing else { return nil }
         return try read(whenEmpty: nil) { (database) throws(OperationalError) in
-            try database.integer("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+            try database.integer("SELECT \(NodeRows.now)")
         }
     }
 

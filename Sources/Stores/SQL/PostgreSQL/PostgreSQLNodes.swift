@@ -19,7 +19,7 @@ enum NodeRows {
     /// The number of the lock under which nodes enter.
     private static let entryLock = 4_850_256
 
-    private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
     private static let change = "session_change.number + generation.number"
 
     static func listing(in database: Database) throws(OperationalError) -> NodeRoster {
