@@ -21,9 +21,6 @@ package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, Account
     /// Everything that the gate needs, read at one moment.
     func snapshot() throws(OperationalError) -> StoreSnapshot
 
-    /// The database's clock, in Unix milliseconds; nil for a store without a clock of its own.
-    func clock() throws(OperationalError) -> Int64?
-
     /// The number of committed changes to apps, releases and keys, by any process.
     func revision() throws(OperationalError) -> Int64
 

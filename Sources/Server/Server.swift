@@ -59,7 +59,8 @@ public enum Server {
         let deployment = try configuration.openDeployment(
             inspecting: .concurrent(pageCheck), absence: .create, environment: environment,
             rootSealer: composition.rootSealer,
-            acknowledging: .durable, interruptedBy: drills.store, clock: .watched(clock), accepting: .latestOfAllNodes)
+            acknowledging: .durable, interruptedBy: drills.store, clock: .watched(clock),
+            accepting: .latestOfAllNodes)
         defer { deployment.store.close() }
         if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
         if let backup = deployment.migration.backup {

@@ -68,7 +68,6 @@ final class FailingStore: Store {
     func state(askingForAuditRecord number: Int64) throws(OperationalError) -> StoreState {
         try base.state(askingForAuditRecord: number)
     }
-    func clock() throws(OperationalError) -> Int64? { try base.clock() }
     func report(_ head: [UInt8]) throws(OperationalError) { try base.report(head) }
     func apps() throws(OperationalError) -> [App] { try base.apps() }
     func app(_ name: AppName) throws(OperationalError) -> App? { try base.app(name) }
