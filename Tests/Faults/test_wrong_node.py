@@ -61,7 +61,7 @@ def setting(name: str, value: str) -> Way:
 
 OTHER_VALUES = {
     "authority": "other.example", "prefix": "/other", "limit-kept-answer": "7", "limit-kept-keys": "777", "limit-kept-few-keys": "7",
-    "limit-kept-bytes": "7777777", "limit-kept-account-keys": "7", "limit-kept-account-bytes": "77777", "login-account": "60/1s",
+    "limit-kept-floor": "700", "limit-kept-bytes": "7777777", "limit-kept-account-keys": "7", "limit-kept-account-bytes": "77777", "login-account": "60/1s",
     "login-address": "7/7s", "login-device": "7/7s", "login-solved": "7/7s", "login-pending": "77"}
 WAYS = {
     "its clock is 91 days ahead": Way("the clock of Redis differs from this machine's by", ahead=DAYS),

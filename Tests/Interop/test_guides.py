@@ -20,7 +20,7 @@ FENCE = re.compile(r"(?:^ *<!-- not run: (?P<reason>[^\n]+) -->\n)?^(?P<indent> 
 # What test_readme.py and test_move_in.py run.
 ELSEWHERE = {"docs/start.md": ("openssl dgst", "countersign signup"), "docs/move-in.md": ("countersign",)}
 # Blocks that no test of this file runs, each for the reason that it gives.
-NOT_RUN = 39
+NOT_RUN = 40
 COMMAND = re.compile(r"^\s*(?:\$ )?(?:countersign|script/\w+|python3|curl) ", re.M)
 
 

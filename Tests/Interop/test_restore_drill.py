@@ -162,9 +162,9 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
     gateway.admin("account", "remove", "demo", "frank")
     gateway.admin("account", "verify", "demo", "erin", "--undo")
     gateway.admin("webhook", "remove", removed)
-    # One is cleared, and another account gets its number.
+    # One is cleared, and another is changed.
     gateway.admin("account", "user-id", "demo", "dave", "none")
-    gateway.admin("account", "user-id", "demo", "erin", "70002")
+    gateway.admin("account", "user-id", "demo", "erin", "70009")
     assert sets_password(dave, code, "another password").returncode == 0
     drill.ends()
     drill.puts_back()
@@ -208,7 +208,7 @@ def test_nothing_that_ended_lives_after_a_restore(drill):
         assert len([seen for seen in drill.backend.seen if seen.target == "/file"]) == 30
         assert json.loads(gateway.admin("account", "devices", "demo", "alice", "--json").out)["devices"] == []
         assert gateway.send(drill.retired.request(created=later)).status == 426
-        assert [drill.shown(name)["user_id"] for name in ("erin", "dave")] == [70_002, None]
+        assert [drill.shown(name)["user_id"] for name in ("erin", "dave")] == [70_009, None]
         assert drill.shown("erin")["verified"] is None and drill.shown("dave")["verified"] is not None
         assert [each["id"] for each in json.loads(gateway.admin("webhook", "list", "--json").out)["webhooks"]] == [kept]
         sessions = json.loads(gateway.admin("session", "list", "demo", "--json").out)["sessions"]
