@@ -131,7 +131,7 @@ package final class GatewayServer: StagedServer {
             return .listens(on: port)
         } catch {
             // Any other start failure is a fault of the lab.
-            guard error.description.contains("only one server can run on a data folder") else { throw error }
+            guard error.description.contains("a data folder takes only one server") else { throw error }
             return .refusedToStart(error.description)
         }
     }
