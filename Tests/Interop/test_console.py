@@ -692,7 +692,7 @@ def test_a_refusal_is_explained(browser, served):
     until(lambda: "bad-signature" in browser.open("/console/refusals").text, "the refusal is listed")
     browser.search(problem["instance"])
     assert browser.heading == f"Event {problem['instance'][:8]}"
-    assert served.key.key_id in browser.text and "secret-encoding" in browser.text and "To mend it" in browser.text and "/orders" in browser.text
+    assert served.key.key_id in browser.text and "secret-encoding" in browser.text and "Remedy" in browser.text and "/orders" in browser.text
     # What was refused without a signature has no mistake to find; the log's line is there.
     problem = json.loads(served.send(f"GET /x HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode()).body)
     page = f"/console/events/{problem['instance']}"

@@ -61,7 +61,7 @@ package struct AccountCodeAttempt: Sendable {
     }
 
     /// Compares the code with the account's stored codes. `guesses` is the stored budget of attempts without
-    /// an id; nil if there is none.
+    /// an id, or nil before the first such attempt.
     package func verdict(by stored: [StoredAccountCode], after guesses: UnnamedGuesses? = nil) -> Verdict {
         let compared = stored.filter { $0.purpose == purpose && (id ?? $0.id) == $0.id && $0.isGood(at: now) }
         guard var code = compared.first else { return .none }

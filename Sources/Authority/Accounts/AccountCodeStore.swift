@@ -93,8 +93,8 @@ package protocol AccountCodeStore: Sendable {
     func verifications(
         of app: AppName, numbered range: ClosedRange<Int64>
     ) throws(OperationalError) -> [Int64: Int64]
-    /// Sets the time of verification; nil removes the verification. Returns `missing` if there is none to
-    /// remove, or if the account was removed.
+    /// Sets the time of verification; nil removes the verification. Returns `missing` if the account is not
+    /// verified or was removed.
     func set(
         verification: Int64?, of account: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome

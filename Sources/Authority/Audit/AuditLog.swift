@@ -135,7 +135,8 @@ extension Deployment {
             for: action, on: subject, details: details, by: actor)
     }
 
-    /// The time of the newest record, in whole Unix seconds; 0 if there is none or it cannot be read.
+    /// The time of the newest record, in whole Unix seconds. Returns 0 if the log is empty or the record
+    /// cannot be read.
     package func newestAuditTime() throws(OperationalError) -> Int64 {
         for row in try auditRecords(last: 1) {
             guard let document = row.document, let time = document.root["time"] else { continue }

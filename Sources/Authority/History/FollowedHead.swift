@@ -15,7 +15,7 @@ package final class FollowedHead: Sendable {
         var fault: OperationalError?
         /// Of the store that was followed last.
         var restoration: AcceptedRestoration?
-        /// Whether the other nodes are to be told of ``kept``.
+        /// Whether this node must report ``kept`` to the other nodes.
         var isToBeReported = false
         /// Ends with ``fault``.
         var lease: NodeLease?

@@ -24,7 +24,7 @@ struct HeadFile {
         KeyFile.giveToFolderOwner(number, path: path)
     }
 
-    /// The head that is furthest of those that this deployment has sealed; nil if there is none.
+    /// Returns the newest of the heads that this deployment has sealed, or nil if the file has no such head.
     mutating func newest(under rows: RowAuthenticator) -> StoreHead? {
         var newest: StoreHead?
         for slot in 0..<HeadFile.slots {

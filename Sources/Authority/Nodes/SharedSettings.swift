@@ -218,10 +218,9 @@ extension Deployment {
 }
 
 extension NodeStore {
-    /// A live node outside `own` that uses another replay guard; nil if there is none. A starting node waits
-    /// until the other node has renewed its lease, because a killed node does not count. For a serving node,
-    /// another node that cannot reach its own guard does not count either: it could keep all others from
-    /// theirs.
+    /// Finds a live node outside `own` that uses another replay guard. A starting node waits until the
+    /// other node has renewed its lease, because a killed node does not count. For a serving node, another
+    /// node that cannot reach its own guard does not count either: it could keep all others from theirs.
     package func rival(
         of guarding: NodeReplayGuard, besides own: Set<String>, isStarting: Bool
     ) throws(OperationalError) -> Node? {

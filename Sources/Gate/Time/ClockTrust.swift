@@ -24,7 +24,7 @@ package struct ClockTrust: Sendable, Equatable {
     package struct Reading: Sendable, Equatable {
         package var wall: Int64
         package var uptime: Int64
-        /// The database's clock; nil if there is none, or if it was not read yet.
+        /// The database's clock; nil without a database server, or before the first reading.
         package var store: Int64?
 
         package init(wall: Int64, uptime: Int64, store: Int64? = nil) {
@@ -77,7 +77,7 @@ package struct ClockTrust: Sendable, Equatable {
         package var last: ClockTrust?
         /// Whether the machine has not restarted since then, so that its uptime measures the time in between.
         package var isSameBoot = false
-        /// The time of the newest record in the audit log; 0 if there is none.
+        /// The time of the newest record in the audit log; 0 if the log is empty.
         package var newestRecord: Int64 = 0
         /// The end of the server's certificate; nil without one.
         package var certificateEnd: Int64?

@@ -43,7 +43,7 @@ package struct AdminServices: Sendable {
     /// Seconds after which a command counts as hung.
     private static let mostSeconds = 30
 
-    /// The warning about a hung command; nil if there is none.
+    /// A warning if a command hangs; otherwise nil.
     var hang: String? {
         guard let milliseconds = commands.longestRun, milliseconds >= AdminServices.mostSeconds * 1_000 else {
             return nil

@@ -149,7 +149,7 @@ final class RefusalRing {
 
     // MARK: Reading
 
-    /// The record of that id; nil if there is none, or if it was overwritten.
+    /// Returns the record with that id, or nil if the ring does not have it or has overwritten it.
     func record(of id: (UInt64, UInt64)) -> Record? {
         refresh()
         for cell in words(count: RefusalRing.cellsOfBucket, at: offset(ofBucketOf: id))
@@ -193,7 +193,7 @@ final class RefusalRing {
         }
     }
 
-    /// When the oldest request that is still there was refused, in whole Unix seconds; nil if there is none.
+    /// The time of the oldest record, in whole Unix seconds; nil if the ring is empty.
     var oldest: Int64? {
         refresh()
         let start = hasWrapped ? head : 0

@@ -162,8 +162,7 @@ package final class RefusalStore: Sendable {
         return Array(found.sorted { $0.time > $1.time }.prefix(most))
     }
 
-    /// The times since which all refusals of callers with proof, and all others, are kept, in whole Unix
-    /// seconds; nil where there are none.
+    /// The time of the oldest refusal in each ring, in whole Unix seconds; nil for an empty ring.
     package var oldest: (proven: Int64?, unproven: Int64?) {
         rings.with { ($0.proven?.oldest, $0.unproven?.oldest) }
     }

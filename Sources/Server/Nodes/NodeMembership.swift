@@ -163,8 +163,8 @@ final class NodeMembership: @unchecked Sendable {
         return waiting.isEmpty ? rest : min(rest, NodeMembership.shortTurn)
     }
 
-    /// Renews the lease if it is due, and checks the store if there is a reason to. Returns the conflict that
-    /// keeps the node from entering again after its lease has lapsed; nil if there is none.
+    /// Renews the lease if it is due, and checks the store if there is a reason to. Returns the conflict
+    /// that prevents the node from entering again after its lease has lapsed, or nil without a conflict.
     private func turn(isHinted: Bool) throws(OperationalError) -> String? {
         let begun = NodeLease.now
         let isDue = begun >= due

@@ -75,7 +75,7 @@ enum RefusalPages {
         let cause = refusal.record("cause")
         if let cause {
             facts.append(("What happened", "\(cause.text("sentence"))"))
-            facts.append(("To mend it", "\(cause.text("remedy"))"))
+            facts.append(("Remedy", "\(cause.text("remedy"))"))
             facts.append(("Mistake", ConsoleMarkup.code(cause.text("code"))))
         }
         for note in refusal.texts("notes") { facts.append(("Not met", "\(note)")) }

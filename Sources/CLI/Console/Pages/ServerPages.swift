@@ -61,8 +61,8 @@ enum ServerPages {
         return ConsolePage(
             "Doctor", trail: [(title: "Server", path: ConsolePath.path("server"))],
             body: ConsoleMarkup.table(
-                "What doctor found", head: ["Topic", "Verdict", "Finding", "To mend it"], rows: rows,
-                empty: "Doctor said nothing."))
+                "Findings", head: ["Topic", "Verdict", "Finding", "Remedy"], rows: rows,
+                empty: "No findings."))
     }
 
     static func operators(_ visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
