@@ -59,6 +59,16 @@ import Testing
         #expect(names == ["first"])
     }
 
+    /// A deployment of two apps, restored in place after a copy was made.
+    private func restoredDeployment() throws -> Deployment {
+        let opened = try deployment(folder.data)
+        for name in ["first", "second"] { try app(name, in: opened) }
+        try makeCopy()
+        opened.store.close()
+        try restoreInPlace()
+        return try deployment(folder.data)
+    }
+
     private func restoreInPlace() throws {
         let opened = try deployment(folder.data, accepting: .any)
         defer { opened.store.close() }
@@ -71,12 +81,7 @@ import Testing
 
     @Test("a restoration in place stays, and cannot be carried to a store of before it")
     func restoration() throws {
-        let opened = try deployment(folder.data)
-        for name in ["first", "second"] { try app(name, in: opened) }
-        try makeCopy()
-        opened.store.close()
-        try restoreInPlace()
-        let restored = try deployment(folder.data)
+        let restored = try restoredDeployment()
         #expect(try restored.keyedRequestsStart(keptFor: 7) == 1_007)
         try app("third", in: restored)
         #expect(try restored.keyedRequestsStart(keptFor: 7) == 1_007)
@@ -89,12 +94,7 @@ import Testing
 
     @Test("with the summary of the restoration, no table of the store of before it fits")
     func carriedSummary() throws {
-        let opened = try deployment(folder.data)
-        for name in ["first", "second"] { try app(name, in: opened) }
-        try makeCopy()
-        opened.store.close()
-        try restoreInPlace()
-        let restored = try deployment(folder.data)
+        let restored = try restoredDeployment()
         try app("third", in: restored)
         restored.store.close()
         try putBack(keeping: "'all'")

@@ -139,19 +139,19 @@ private typealias CommandStatus = CountersignCLI.ExitStatus
         let host = CommandHost(
             configuration: try Configuration(from: sources), actor: .server, scopes: Set(APIScope.allCases),
             deployment: AdministeredDeployment(environment: [:]), clock: clock, refusals: nil)
-        func perform(_ command: Command, _ words: [String]) throws -> CommandExecution.Result {
+        func perform(_ command: Command, words: [String]) throws -> CommandExecution.Result {
             try CommandExecution(
                 command: command, words: words, standardInput: [], host: host,
                 environment: Environment(variables: [:])
             ).outcome.get()
         }
         script.jump(Self.days91)
-        #expect(throws: OperationalError.self) { try perform(.accountCode, ["demo", "alice"]) }
-        #expect(try perform(.accountLock, ["demo", "alice"]).status == .success)
+        #expect(throws: OperationalError.self) { try perform(.accountCode, words: ["demo", "alice"]) }
+        #expect(try perform(.accountLock, words: ["demo", "alice"]).status == .success)
         #expect(try opened().newestAuditTime() == 1_800_000_000)
         #expect(try host.administration.now == 1_800_000_000)
         script.jump(-Self.days91)
-        #expect(try perform(.accountUnlock, ["demo", "alice"]).status == .success)
-        #expect(try perform(.accountCode, ["demo", "alice"]).status == .success)
+        #expect(try perform(.accountUnlock, words: ["demo", "alice"]).status == .success)
+        #expect(try perform(.accountCode, words: ["demo", "alice"]).status == .success)
     }
 }

@@ -94,11 +94,11 @@ import Testing
             (599, 599, false), (600, 0, true), (0, 600, true), (-86_400, 600, true), (-86_400, 599, false),
         ] as [(Int64, Int64, Bool)])
     func eitherClockEndsAKey(wall: Int64, monotonic: Int64, isOver: Bool) {
-        func clock(_ wall: Int64, _ monotonic: Int64) -> DeviceClock {
+        func clock(wall: Int64, monotonic: Int64) -> DeviceClock {
             DeviceClock(wall: { 1_800_000_000 + wall }, monotonic: { UInt64(5 + monotonic) * 1_000_000_000 })
         }
-        let sent = SendingTime(clock(0, 0))
-        #expect(sent.isOver(after: 600, by: clock(wall, monotonic)) == isOver)
+        let sent = SendingTime(clock(wall: 0, monotonic: 0))
+        #expect(sent.isOver(after: 600, by: clock(wall: wall, monotonic: monotonic)) == isOver)
     }
 
     @Test("only a response over TLS states how long keys are kept")

@@ -19,7 +19,7 @@ import Testing
         "the database's clock, in seconds behind",
         arguments: [(0, true), (5, true), (-5, true), (2 * 86_400, false), (-2 * 86_400, false), (8, false)]
             as [(Int64, Bool)])
-    func database(_ behind: Int64, _ isRight: Bool) throws {
+    func database(behind: Int64, isRight: Bool) throws {
         let database = (now - behind) * 1_000
         if isRight {
             #expect(try clock().time(beside: database) == min(now, now - behind))
@@ -36,7 +36,7 @@ import Testing
             (0, true), (30 * 86_400, true), (32 * 86_400, false), (365 * 86_400, false), (-5, true),
             (-8, false), (-2 * 86_400, false),
         ] as [(Int64, Bool)])
-    func record(_ behind: Int64, _ isRight: Bool) throws {
+    func record(behind: Int64, isRight: Bool) throws {
         if isRight {
             #expect(try clock().time(beside: [0, now - behind], in: [nil]) == now)
         } else {
@@ -48,7 +48,7 @@ import Testing
     @Test(
         "the clock file of a data folder",
         arguments: [(0, true), (60, false), (-60, false)] as [(Int64, Bool)])
-    func file(_ ahead: Int64, _ isRight: Bool) throws {
+    func file(ahead: Int64, isRight: Bool) throws {
         let folder = try DataFolder(
             FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path,
             absence: .create)

@@ -56,7 +56,7 @@ extension StoreContract {
         bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_200)
         bounds.account.bytes = 300
         /// Whether a response of that many bytes to a new key is kept.
-        func isKept(_ scope: IdempotencyScope, _ key: Int, bytes: Int) throws -> Bool {
+        func isKept(_ key: Int, of scope: IdempotencyScope, bytes: Int) throws -> Bool {
             let body = [UInt8](repeating: 1, count: bytes)
             #expect(try begin(scope, key, bounds) == .begun, "bytes refuse no key")
             try make().finish(
@@ -65,15 +65,15 @@ extension StoreContract {
             guard case .finished(let answer) = try begin(scope, key, bounds) else { return false }
             return answer.body == body
         }
-        for key in 0..<3 { #expect(try isKept(.account(1), key, bytes: 100)) }
-        #expect(try !isKept(.account(1), 3, bytes: 100), "the account's own bound")
-        #expect(try isKept(release(1), 0, bytes: 100))
-        #expect(try isKept(.account(2), 0, bytes: 700))
-        #expect(try !isKept(release(1), 1, bytes: 100), "it has more than its share of the rest")
-        #expect(try isKept(.account(3), 0, bytes: 100), "what is left is for those who have nothing")
-        #expect(try !isKept(.account(4), 0, bytes: 100), "there is no more in all")
+        for key in 0..<3 { #expect(try isKept(key, of: .account(1), bytes: 100)) }
+        #expect(try !isKept(3, of: .account(1), bytes: 100), "the account's own bound")
+        #expect(try isKept(0, of: release(1), bytes: 100))
+        #expect(try isKept(0, of: .account(2), bytes: 700))
+        #expect(try !isKept(1, of: release(1), bytes: 100), "it has more than its share of the rest")
+        #expect(try isKept(0, of: .account(3), bytes: 100), "what is left is for those who have nothing")
+        #expect(try !isKept(0, of: .account(4), bytes: 100), "there is no more in all")
         #expect(try make().forgetRequests(before: 1_001, limit: 100) == 5)
-        #expect(try isKept(.account(1), 4, bytes: 100))
-        #expect(try isKept(release(1), 2, bytes: 100))
+        #expect(try isKept(4, of: .account(1), bytes: 100))
+        #expect(try isKept(2, of: release(1), bytes: 100))
     }
 }

@@ -65,7 +65,7 @@ extension FollowedHead {
             ([10, 20], 3, 5, true), ([11, 21], 3, 6, true), ([10, 19], 3, 5, false), ([9, 99], 3, 5, false),
             ([10, 20], 2, 5, false), ([10, 20], 3, 4, false), ([10, 20, 7], 3, 5, true),
         ] as [([UInt64], Int64, Int64, Bool)])
-    func behind(_ changes: [UInt64], _ audit: Int64, _ transactions: Int64, _ isAccepted: Bool) throws {
+    func behind(changes: [UInt64], audit: Int64, transactions: Int64, isAccepted: Bool) throws {
         try head().compare(state(), of: "db")
         // As another process on the folder finds it.
         let second = try head()

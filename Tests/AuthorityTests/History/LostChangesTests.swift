@@ -58,7 +58,7 @@ import Testing
             (0, 4, [1, 3, 4], 10, nil), (0, 4, [2, 3, 4], 10, nil), (0, 4, [1, 2, 3], 10, nil),
             (4, 4, [1, 2, 3, 4], 10, nil), (0, 4, [1, 2, 3, 4], 2, nil), (0, 4, [1, 2, 3, 4], 3, 4),
         ] as [(Int, Int, [Int], Int64, Int?)])
-    func found(_ state: Int, _ head: Int, _ numbers: [Int], _ seconds: Int64, _ count: Int?) throws {
+    func found(state: Int, head: Int, numbers: [Int], seconds: Int64, count: Int?) throws {
         let changes = numbers.map { change($0) }
         guard let count else {
             #expect(throws: OperationalError.self) {

@@ -188,7 +188,7 @@ extension RequestLogKeys {
         bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_320)
         bounds.account.bytes = 300
         /// Whether a response of that many bytes to a new key is kept.
-        func isKept(_ scope: IdempotencyScope, _ key: Int, bytes: Int) async throws -> Bool {
+        func isKept(_ key: Int, of scope: IdempotencyScope, bytes: Int) async throws -> Bool {
             let request = Self.request(scope, key: key)
             #expect(try await place.begin(request, within: bounds) == .begun, "bytes refuse no key")
             try await place.finish(request, bytes: bytes, within: bounds)
@@ -199,16 +199,17 @@ extension RequestLogKeys {
             return !answer.body.isEmpty
         }
         let release = try Self.release(1)
-        for key in 0..<3 { #expect(try await isKept(.account(1), key, bytes: 100)) }
-        #expect(try await !isKept(.account(1), 3, bytes: 100), "the account's own bound")
-        #expect(try await isKept(release, 0, bytes: 110))
-        #expect(try await isKept(.account(2), 0, bytes: 850))
-        #expect(try await !isKept(release, 1, bytes: 110), "it has more than its share of the rest")
-        #expect(try await isKept(.account(3), 0, bytes: 110), "what is left is for those who have nothing")
-        #expect(try await !isKept(.account(4), 0, bytes: 100), "there is no more in all")
+        for key in 0..<3 { #expect(try await isKept(key, of: .account(1), bytes: 100)) }
+        #expect(try await !isKept(3, of: .account(1), bytes: 100), "the account's own bound")
+        #expect(try await isKept(0, of: release, bytes: 110))
+        #expect(try await isKept(0, of: .account(2), bytes: 850))
+        #expect(try await !isKept(1, of: release, bytes: 110), "it has more than its share of the rest")
+        #expect(
+            try await isKept(0, of: .account(3), bytes: 110), "the rest is for those without a key")
+        #expect(try await !isKept(0, of: .account(4), bytes: 100), "there is no more in all")
         try place.store.forget(before: 1_001)
-        #expect(try await isKept(.account(1), 4, bytes: 100))
-        #expect(try await isKept(release, 2, bytes: 100))
+        #expect(try await isKept(4, of: .account(1), bytes: 100))
+        #expect(try await isKept(2, of: release, bytes: 100))
     }
 
     @Test(

@@ -133,7 +133,7 @@ struct TrafficRulesTests {
         }
     }
 
-    private func rule(_ path: String, _ rate: String, _ methods: String...) throws -> RouteRule {
+    private func rule(_ path: String, rate: String, methods: String...) throws -> RouteRule {
         var limits = RouteLimits()
         limits.rates.address = try #require(RequestRate(rate))
         return try #require(
@@ -142,43 +142,44 @@ struct TrafficRulesTests {
                 limits: limits))
     }
 
-    private func limiting(_ rules: RouteRules, _ path: String) throws -> [RouteRule] {
+    private func limiting(_ rules: RouteRules, at path: String) throws -> [RouteRule] {
         try rules.limiting(method: Array("GET".utf8).span, path: Array(path.utf8).span)
     }
 
     @Test("of two rules with equal rates each counts its own requests")
     func equalRates() throws {
-        let rules = try #require(RouteRules([rule("/", "5/minute"), rule("/pay", "5/minute")]))
+        let rules = try #require(RouteRules([rule("/", rate: "5/minute"), rule("/pay", rate: "5/minute")]))
         #expect(rules.differ)
-        #expect(try limiting(rules, "/pay").map(\.prefixText) == ["/pay"])
-        #expect(try limiting(rules, "/other").map(\.prefixText) == ["/"])
-        let single = try #require(RouteRules([rule("/", "5/minute")]))
+        #expect(try limiting(rules, at: "/pay").map(\.prefixText) == ["/pay"])
+        #expect(try limiting(rules, at: "/other").map(\.prefixText) == ["/"])
+        let single = try #require(RouteRules([rule("/", rate: "5/minute")]))
         #expect(!single.differ)
-        #expect(try limiting(single, "/x//y").map(\.prefixText) == ["/"])
+        #expect(try limiting(single, at: "/x//y").map(\.prefixText) == ["/"])
     }
 
     @Test("the limits of all rules apply that a reading matches alike")
     func matchedAlike() throws {
         let rules = try #require(
             RouteRules([
-                rule("/", "9/second"), rule("/pay", "9/minute"), rule("/PAY", "9/hour"),
-                rule("/a", "9/minute", "GET"), rule("/a", "9/hour", "GET", "PUT"), rule("/a", "9/day"),
+                rule("/", rate: "9/second"), rule("/pay", rate: "9/minute"), rule("/PAY", rate: "9/hour"),
+                rule("/a", rate: "9/minute", methods: "GET"),
+                rule("/a", rate: "9/hour", methods: "GET", "PUT"), rule("/a", rate: "9/day"),
             ]))
-        #expect(try Set(limiting(rules, "/Pay").map(\.prefixText)) == ["/", "/pay", "/PAY"])
-        #expect(try limiting(rules, "/a").map(\.methods.count).sorted() == [1, 2])
+        #expect(try Set(limiting(rules, at: "/Pay").map(\.prefixText)) == ["/", "/pay", "/PAY"])
+        #expect(try limiting(rules, at: "/a").map(\.methods.count).sorted() == [1, 2])
     }
 
     @Test("the limits of a route apply to its path in every form that a backend may read as it")
     func allReadings() throws {
         var random = seededRandom()
         let paths = ["/pay", "/v1/pay", "/v1/a@b", "/v1.2/search", "/login.php"]
-        var rules = try [rule("/", "9/second")]
-        for (index, path) in paths.enumerated() { rules.append(try rule(path, "\(index + 1)/hour")) }
+        var rules = try [rule("/", rate: "9/second")]
+        for (index, path) in paths.enumerated() { rules.append(try rule(path, rate: "\(index + 1)/hour")) }
         let route = try #require(RouteRules(rules))
         for _ in 0..<rounds(20_000) {
             let limited = paths.randomElement(using: &random) ?? "/pay"
             let text = variant(of: limited, random: &random)
-            let found = try limiting(route, text).map(\.prefixText)
+            let found = try limiting(route, at: text).map(\.prefixText)
             #expect(found.contains(limited), "\(text)")
         }
     }
