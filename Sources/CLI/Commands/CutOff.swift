@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignSchemes
 import CountersignWire
 
 /// The callers that a command cuts off at once.

@@ -116,7 +116,7 @@ extension Command {
             return true
         } catch let refusal as Refusal where refusal.code == .unknownKey && profile.authorityKey == nil {
             run.console.note(
-                "note: the answer is signed, and the profile has no --authority-key to verify it with")
+                "note: the response is signed, but the profile has no --authority-key to verify it")
             return true
         } catch {
             let reason = (error as? Refusal)?.detail ?? "\(error)"
@@ -261,7 +261,7 @@ struct ClientRequest: Sendable {
         case .nobody where response.value(of: "signature-input") == nil: break
         case .nobody where session.profile.authorityKey == nil:
             run.console.note(
-                "note: the answer is signed, and the profile has no --authority-key to verify it with")
+                "note: the response is signed, but the profile has no --authority-key to verify it")
         case .nobody: run.console.note("note: the answer is too long for its signature to be looked at")
         }
     }

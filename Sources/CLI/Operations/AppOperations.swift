@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignSchemes
 import CountersignServer
 import CountersignWire
 

@@ -88,7 +88,7 @@ extension SQLStore {
             if row.isAuthentic(5) { notice.account = try? AccountName(checking: row.blob(1).span) }
             return (notice, row.integer(3))
         }
-        guard var (notice, account) = rows.first else { return }
+        guard case (var notice, let account)? = rows.first else { return }
         (notice.session, notice.actor, notice.details) = (session, actor, details)
         try tell(notice, ofAccount: account, by: settings, in: database)
     }
